@@ -198,6 +198,8 @@ class Map(
 
     def paced(self, ctx: Context) -> PacedStep:
         """Return the plain form for a large batch, of which each part is settled alike."""
+        if self.skips_failing:
+            return super().paced(ctx)
         mappings = self._built(ctx)
 
         def rewritten(batch: Batch) -> Iterator[Batch | None]:

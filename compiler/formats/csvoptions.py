@@ -34,7 +34,7 @@ class CsvColumn(Text):
         return name
 
 
-class Separator(Text):
+class CsvSeparator(Text):
     """What stands between cells: one character."""
 
     expects = "one character"
@@ -69,7 +69,7 @@ class CsvOptions(Record):
         elsewhere="column_names fieldnames fields names",
     )
     separator: str = option(
-        Separator(),
+        CsvSeparator(),
         'Between cells. A `"` quotes a cell, and is doubled inside.',
         default=",",
         elsewhere="comma delimiter sep",

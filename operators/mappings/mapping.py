@@ -197,7 +197,7 @@ class OfField(Writing):
         quick = code.constant(function, self.tag)
         return Formula(f"{quick}({found})", [found], raises_on_none=True)
 
-    def text(self, found: JsonValue, longest: int) -> str:
+    def string_in(self, found: JsonValue, longest: int) -> str:
         """Return the value that is there, which has to be a string of at most so many characters."""
         return short(expected(found, str, self.from_, "a string"), self.from_, longest)
 

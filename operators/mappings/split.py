@@ -52,7 +52,7 @@ class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_strin
 
     def made(self, found: JsonValue) -> JsonValue:
         """Return the parts."""
-        parts = self.text(found, LONGEST_READ).split(self.by, self.max)
+        parts = self.string_in(found, LONGEST_READ).split(self.by, self.max)
         if len(parts) > self.max:
             raise BatchFailed(f"field '{self.from_}' has more than {self.max:,} parts")
         return [part.strip() for part in parts] if self.trim else parts

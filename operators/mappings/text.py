@@ -65,7 +65,7 @@ class TextMapping(
 
     def made(self, found: JsonValue) -> JsonValue:
         """Return the text, changed."""
-        text = self.text(found, LONGEST_CHANGED)
+        text = self.string_in(found, LONGEST_CHANGED)
         for word in self.apply:
             text = _CHANGES[word][1](text)
         return text

@@ -8,9 +8,11 @@ from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.connectors.clickhouse import ClickHouseOutput
 from headrace.connectors.dummy import Dummy, DummyInput
+from headrace.connectors.failuresinput import FailuresInput
 from headrace.connectors.http import HttpInput
 from headrace.connectors.http.source import Posts
 from headrace.connectors.kafka import KafkaInput, KafkaOutput
@@ -36,6 +38,7 @@ NEEDED = {"clickhouse": {"order_by": ["temp"]}}
 
 SOURCES: dict[type[Input], type[Source]] = {
     DummyInput: Dummy,
+    FailuresInput: FailureInbox,
     HttpInput: Posts,
     KafkaInput: KafkaSource,
     MqttInput: MqttSource,
@@ -103,10 +106,12 @@ def test_a_table_refuses_what_fits_no_column_before_anything_is_sent(table: type
         fits([{"temp": "hot"}])
 
 
-def test_most_outputs_take_whatever_comes() -> None:
+def test_only_tables_refuse_what_has_neither_a_template_nor_columns() -> None:
     kinds: dict[str, type[Output]] = catalogue().family("output")
+    by_option = {kind for kind, each in kinds.items() if {"template", "csv"} & {*each.options()}}
 
-    assert [kind for kind, each in kinds.items() if each.fits is not Output.fits] == [
-        "postgres",
-        "clickhouse",
-    ]
+    refusing = {kind for kind, each in kinds.items() if each.fits is not Output.fits}
+
+    assert refusing - by_option == {"postgres", "clickhouse"}
+    assert S3Output.load(S3).fits(StubContext()) is None
+    assert MqttOutput.load({"connection": "c", "topic": "t"}).fits(StubContext()) is None

@@ -232,6 +232,7 @@ CONDITIONS = [
     "boolean",
     "exists",
     "one_of",
+    "matches",
     "any",
     "all",
     "not",

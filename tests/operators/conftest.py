@@ -1,8 +1,11 @@
 """What the tests of the operators ask for."""
 
+import asyncio
+
 import pytest
 from reactivex.subject import Subject
 
+from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.operators.map import Map
 from tests.doubles import StubContext
@@ -16,14 +19,22 @@ def ctx():
 
 @pytest.fixture(params=[plainly, lower], ids=["plain", "generated"])
 def run(request, ctx):
-    """Return what runs a batch through a map, in either form: the messages, None if it failed."""
+    """Return what runs a batch through a map, in either form: the messages, None if it failed.
+
+    It may take its time, in slices.
+    """
 
     def run(document, batch):
         seen, source = [], Subject()
-        [operator] = request.param([(Map.load(document), ctx)], [])
-        source.pipe(over_lists(operator)).subscribe(seen.append)
         untouched = repr(batch)
-        source.on_next(batch)
+
+        async def main():
+            [operator] = request.param([(Map.load(document), ctx)], [])
+            source.pipe(over_lists(operator)).subscribe(seen.append)
+            source.on_next(batch)
+            await Clock(asyncio.get_running_loop()).sleep(1)
+
+        run_virtual(main)
         assert repr(batch) == untouched
         return seen[0] if seen else None
 

@@ -111,8 +111,9 @@ def run(chain, bodies, lowering, decoding, key="b"):
         batches = [decoding.decode(body) for body in bodies]
         untouched = deepcopy(batches)
         for _ in playing(chain, batches, lowering, log, **place):
+            await clock.sleep(0.5)
             log.append(("holds", content(bucket)))
-            await clock.sleep(1)
+            await clock.sleep(0.5)
         assert encode(batches) == encode(untouched)
 
     run_virtual(main)

@@ -177,7 +177,7 @@ def test_a_condition_of_an_unknown_type_is_told_with_what_is_probably_meant():
     [fault] = said(program(f"{{ bucket: lines, conditions: [{condition}] }}"))
 
     assert (fault.expected, fault.suggestion) == (
-        "one of numeric, string, length, boolean, exists, one_of, any, all, not",
+        "one of numeric, string, length, boolean, exists, one_of, matches, any, all, not",
         "did you mean 'string'?",
     )
 

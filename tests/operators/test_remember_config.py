@@ -43,7 +43,7 @@ from tests.operators.remembered import FAST, IS_AUTO, MODE, SPEED, remember
             {"remember": [MODE], "when": [None]},
             [
                 "when[0]: expected an object whose 'type' is one of numeric, string, length, "
-                "boolean, exists, one_of, any, all, not, found null"
+                "boolean, exists, one_of, matches, any, all, not, found null"
             ],
         ),
         ({"remember": [MODE], "when": [{"field": "a"}]}, ["when[0]: 'type' is required"]),

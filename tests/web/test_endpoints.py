@@ -116,7 +116,7 @@ CASES = [
     ingest(401, "locked"),
     ingest(404, "mute"),
     ingest(413, "post", headers=LONG),
-    ingest(415, "post", headers={"Content-Encoding": "gzip"}),
+    ingest(415, "post", headers={"Content-Encoding": "br"}),
     ingest(500, "post", service={"engine": Broken}),
     ingest(503, "post"),
     dry_run(200, CHAIN),

@@ -22,6 +22,12 @@ class Stopped:
     def timestamp(self):
         return "2026-11-22T12:00:00.000000+00:00"
 
+    def monotonic(self):
+        return 0.0
+
+    async def sleep(self, seconds):
+        await asyncio.sleep(0)
+
 
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""

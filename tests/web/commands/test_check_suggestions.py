@@ -59,11 +59,11 @@ def test_what_there_is_nothing_like_is_answered_with_nothing(word: str) -> None:
 @pytest.mark.parametrize(
     ("text", "key", "suggestion"),
     [
-        ("{ type: rename, from: a, as: b }", "type", "did you mean 'copy'?"),
+        ("{ type: move, from: a, as: b }", "type", "did you mean 'rename'?"),
         ("{ type: set, as: a, value: { type: null } }", "type", "did you mean 'constant'?"),
         ("{ type: delete, from: [a] }", "type", "did you mean 'drop'?"),
         ("{ kind: rename, from: a }", "mappings[0]", "write 'type' instead of 'kind'"),
-        ("{ rename: { from: a } }", "mappings[0]", "write { type: copy, from: ... }"),
+        ("{ copy: { from: a } }", "mappings[0]", "write { type: copy, from: ... }"),
         ("{ type: copy, from: a, to: b }", "to", "did you mean 'as'?"),
         ("{ type: drop, fields: [a] }", "fields", "did you mean 'from'?"),
         ("{ type: drop, from: a }", "from", 'write ["a"]'),

@@ -76,6 +76,7 @@ async def test_unions_without_a_word_are_those_of_which_a_key_tells_the_variant(
 
     assert wordless == [
         schemas["FilterTransform"],
+        schemas["ParseTransform"],
         schemas["UiEvent"]["properties"]["payload"],
         schemas["CaptureLine"],
     ]

@@ -261,7 +261,7 @@ async def test_what_is_named_and_not_there_is_told_with_what_is(client) -> None:
         "pipeline 'new' could not be started: "
         "inputs[0].upstream: there is no pipeline 'hallo' to read from (expected one of hello); "
         'transforms[0].type: unknown type "filtre" (expected one of buffer, http, splitter, '
-        "reducer, filter, remember, recall, map, script); "
+        "reducer, filter, remember, parse, recall, map, explode, script); "
         "outputs[0].connection: there is no file connection 'disk' "
         "(expected a file connection; none is filed)"
     )
