@@ -137,7 +137,14 @@ def json(value: JsonValue, decoding: Decoding = _USUAL) -> JsonValue:
     """Return what the JSON in a string stands for, decoded as usual or as a pipeline does."""
     if type(value) is str:
         try:
-            return decoding.decode(value.encode())
+            body = value.encode()
+            # Looked at however short it is, since a batch has many.
+            if not decoding.has_slow_numbers(body):
+                try:
+                    return decoding.decode_usual(body)
+                except ValueError:
+                    pass
+            return decoding.decode_unusual(body)
         except ValueError as cause:
             raise CastError(value, "JSON", "well-formed JSON") from cause
     raise CastError(value, "JSON", "a string that holds JSON")

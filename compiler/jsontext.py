@@ -12,7 +12,6 @@ they also remember how they were written (`decimals.py`), and are written so aga
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,17 +20,10 @@ import msgspec
 from headrace.compiler.decimals import Written, exact
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
+from headrace.compiler.slownumbers import UNSEEN, finder, has_slow_numbers
 
 MAX_DEPTH = 128
 """How many lists and objects may lie inside each other."""
-UNSEEN = 16 * 1024
-"""Bytes of a text that are decoded without a look at its numbers.
-
-msgspec takes 20 µs for a double near the ends of the range (``1e300``, ``5e-324``), 3 µs a byte; Python's
-own `float` takes half a microsecond. A look at all of a text costs a third of decoding it, for its
-letters e are many, so what is short is not looked at: 35 to 60 ms of the worst, where a text of 250 KB
-took 900. With 4 KiB it would be 15.
-"""
 
 
 class NotJson(HeadraceError, ValueError):
@@ -65,21 +57,6 @@ def _double(text: str) -> float:
 
 
 _EXPONENTS = msgspec.json.Decoder(float_hook=_double)
-_ENDS = rb"(?=[\s,\]}]|\Z)"
-# For each letter two patterns that begin with it: that is searched for faster than one of two letters.
-# The first is a number with an exponent, the second one that is slow. Most texts do not have the first.
-_EXPONENTS_BY_LETTER = (
-    (
-        b"e",
-        re.compile(rb"e(?<=[0-9]e)[+-]?[0-9]++" + _ENDS),
-        re.compile(rb"e(?<=[0-9]e)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}e)[+-]?[0-9]++)" + _ENDS),
-    ),
-    (
-        b"E",
-        re.compile(rb"E(?<=[0-9]E)[+-]?[0-9]++" + _ENDS),
-        re.compile(rb"E(?<=[0-9]E)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}E)[+-]?[0-9]++)" + _ENDS),
-    ),
-)
 
 
 def _as_written(value: object) -> msgspec.Raw:
@@ -96,7 +73,8 @@ Body = bytes | bytearray | memoryview
 
 
 decode_usual = _SHALLOW.decode
-"""Return the value that a payload of at most `UNSEEN` bytes holds: `decode` without a call of ours.
+"""Return the value that a payload without slow numbers holds, or one of at most `UNSEEN` bytes: `decode`
+without a call of ours.
 
 Raises:
     ValueError: it is not JSON, or nests deeper than messages do. `decode` knows which.
@@ -114,25 +92,19 @@ def decode(body: Body) -> JsonValue:
             return _SHALLOW.decode(body)
         except ValueError:
             pass  # it nests deeper than messages do, or is not JSON
+    return decode_unusual(body)
+
+
+def decode_unusual(body: Body) -> JsonValue:
+    """Return what `decode` does, of a text that has slow numbers, nests deep or is not JSON.
+
+    Raises:
+        NotJson: as `decode` does.
+    """
     value = decode_shallow(body)
     if _may_be_deep(body):
         _check_depth(value)
     return value
-
-
-def has_slow_numbers(body: Body) -> bool:
-    """Return whether a text may have numbers that `decode_usual` takes long for.
-
-    Those are near the ends of the range of doubles, so with exponents of three digits and more, or with a
-    shorter one behind twenty digits and more, which takes up to 100 ns a byte. Without an exponent it
-    is 30. An identifier that looks like one (``3e123``, as every third UUID has it) goes on with something
-    that no number ends with.
-    """
-    whole = bytes(body)
-    return any(
-        letter in whole and (first := exponent.search(whole)) and slow.search(whole, first.start())
-        for letter, exponent, slow in _EXPONENTS_BY_LETTER
-    )
 
 
 def decode_shallow(body: Body) -> JsonValue:
@@ -141,7 +113,7 @@ def decode_shallow(body: Body) -> JsonValue:
     Raises:
         NotJson: as `decode` does.
     """
-    decoder = _EXPONENTS if len(body) > UNSEEN and has_slow_numbers(body) else _PLAIN
+    decoder = _EXPONENTS if has_slow_numbers(body) else _PLAIN
     try:
         return decoder.decode(body)
     # `from None`: the reason is all there is to tell, and a decoding error carries the payload.
@@ -248,15 +220,27 @@ class Decoding:
     So whoever decodes much takes `decode` or `decode_usual` from here for each batch anew.
     """
 
-    __slots__ = ("decode", "decode_lines", "decode_shallow", "decode_usual", "keeps_digits")
+    __slots__ = (
+        "decode",
+        "decode_lines",
+        "decode_shallow",
+        "decode_unusual",
+        "decode_usual",
+        "has_slow_numbers",
+        "keeps_digits",
+    )
 
     decode: Callable[[Body], JsonValue]
     decode_usual: Callable[[Body], JsonValue]
+    decode_unusual: Callable[[Body], JsonValue]
     decode_shallow: Callable[[Body], JsonValue]
     decode_lines: Callable[..., list[JsonValue]]
+    has_slow_numbers: Callable[[bytes], bool]
+    """For texts that are looked at however short they are, because there are many."""
     keeps_digits: bool
 
     def __init__(self) -> None:
+        self.has_slow_numbers = self._first_look
         self.keep_digits(keeps=False)
 
     def keep_digits(self, *, keeps: bool) -> None:
@@ -264,8 +248,14 @@ class Decoding:
         self.keeps_digits = keeps
         self.decode = decode_exact if keeps else decode
         self.decode_usual = _decode_exact_usual if keeps else decode_usual
+        self.decode_unusual = decode_exact if keeps else decode_unusual
         self.decode_shallow = _decode_exact_shallow if keeps else decode_shallow
         self.decode_lines = _decode_exact_lines if keeps else decode_lines
+
+    def _first_look(self, text: bytes) -> bool:
+        """Find out who looks at texts only now that there is one."""
+        self.has_slow_numbers = finder()
+        return self.has_slow_numbers(text)
 
 
 encode = _ENCODER.encode

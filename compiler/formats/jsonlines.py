@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
-from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import SLICE, DecodedBatch, one_in_slices, takes_long
+from headrace.compiler.slownumbers import UNSEEN, has_slow_numbers
 
 LINES_AT_ONCE = 256
 """Lines that are looked at one by one before others may have their turn."""
@@ -28,8 +29,8 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
     ) -> Iterator[None]:
         """Make a message of each line."""
         size, begin = len(payload), 0
-        if size <= UNSEEN:
-            messages = _together(bytes(payload), decoding, is_looked_at=False)
+        if size <= SLICE:
+            messages = _together(bytes(payload), decoding, is_looked_at=size > UNSEEN)
             if messages is None:
                 yield from self._each(payload, 0, size, into, decoding)
             else:
@@ -57,7 +58,8 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
     ) -> Iterator[None]:
         """Make the messages of whole lines, line by line."""
         piece = bytes(payload[begin:end])
-        decode = decoding.decode
+        is_slow = has_slow_numbers(piece)  # each line alone may be too short to be looked at
+        decode = decoding.decode_unusual if is_slow else decoding.decode
         some: Batch = []
         for row, line in enumerate(piece.split(b"\n")):
             if row and not row % LINES_AT_ONCE:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from headrace.compiler.jsontext import Decoding, NotJson, has_slow_numbers
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson.alike import slices
 from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
@@ -94,7 +94,7 @@ MANY_BRACKETS = 8192
 
 def takes_long(text: JsonBytes, decoding: Decoding) -> bool:
     """Return whether a text of more than a slice takes long to decode at once."""
-    if len(text) >= LARGE or has_slow_numbers(text):
+    if len(text) >= LARGE or decoding.has_slow_numbers(bytes(text)):
         return True
     return decoding.keeps_digits and text.count(b"[") + text.count(b"{") > MANY_BRACKETS
 

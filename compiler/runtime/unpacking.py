@@ -11,10 +11,11 @@ from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat, joined
-from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.turns import Turn
+from headrace.compiler.slownumbers import UNSEEN
 
 
 class Enclose(NamedTuple):

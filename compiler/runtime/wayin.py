@@ -16,8 +16,9 @@ from headrace.compiler.contentcodings import PIECE, unpacked
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.formats import Intake, PayloadFormat
-from headrace.compiler.jsontext import UNSEEN, NotJson
+from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson import SLICE, TURN_SECONDS, WritingTurn, decode_large, takes_long
+from headrace.compiler.slownumbers import UNSEEN
 
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes of large bodies that are decoded or wait for it; beyond it a post is not taken."""

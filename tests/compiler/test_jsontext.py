@@ -4,7 +4,6 @@ import json
 import math
 from decimal import Decimal
 
-import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,14 +11,13 @@ from hypothesis import strategies as st
 from headrace.compiler import jsontext
 from headrace.compiler.jsontext import (
     MAX_DEPTH,
-    UNSEEN,
     NotJson,
     decode,
     encode,
     encode_lines,
-    has_slow_numbers,
     text,
 )
+from headrace.compiler.slownumbers import UNSEEN
 from tests.compiler.jsonvalues import VALUES, damaged, exactly, nest
 
 # --- what comes in
@@ -335,67 +333,3 @@ def test_a_long_text_with_exponents_is_refused_as_a_short_one_is(end):
         told.append(str(refused.value).partition(" (byte ")[0])
 
     assert told[0] == told[1]
-
-
-@pytest.mark.parametrize(
-    "number",
-    ["1e300", "1E300", "1e+300", "5e-324", "59841654316460142684e95", "0.0252431337354869458E-9"],
-)
-def test_numbers_that_are_slow_are_not_left_to_the_decoder(number, monkeypatch):
-    asked = []
-    monkeypatch.setattr(jsontext, "_SHALLOW", None)
-    monkeypatch.setattr(jsontext, "_PLAIN", None)
-    monkeypatch.setattr(
-        jsontext, "_EXPONENTS", msgspec.json.Decoder(float_hook=lambda text: asked.append(text))
-    )
-
-    for read in (decode, jsontext.decode_shallow):
-        read(f"[{','.join([number] * UNSEEN)}]".encode())
-
-    assert asked == [number] * UNSEEN * 2
-
-
-SLOW = st.from_regex(
-    r"-?(0|[1-9][0-9]?)(\.[0-9]{1,3})?[eE][+-]?[0-9]{3,5}"
-    r"|-?[1-9][0-9]{19,30}(\.[0-9]{1,3})?[eE][+-]?[0-9]{1,2}"
-    r"|-?0\.[0-9]{18,30}[eE][+-]?[0-9]{1,2}",
-    fullmatch=True,
-)
-PLACES = [
-    "%s",
-    "[%s]",
-    "[1,%s,2]",
-    "[1E5,1e5,%s]",
-    "[ %s ]",
-    '{"a":%s}',
-    '[{"a": %s }]',
-    '[{"a":%s\n,"b":"x"}]',
-]
-
-
-@given(SLOW, st.sampled_from(PLACES))
-def test_a_number_that_is_slow_is_seen_wherever_it_is(number, place):
-    assert has_slow_numbers((place % number).encode())
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["7f3e1234-0e10-4e55-9e99-2e300e300e30", "3e300", "70B3E5700E001234", "device-3e123.a", "e100"],
-)
-def test_an_identifier_that_looks_like_a_number_with_an_exponent_is_none(text):
-    message = {"id": text, text: [text, 1.5], "near": 1.5e22}
-
-    assert not has_slow_numbers(encode([message, message]))
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: 1e-99 < abs(x) < 1e99))
-def test_a_double_as_programs_write_it_is_not_slow_unless_its_exponent_is_long(number):
-    assert not has_slow_numbers(f"[{number!r},1]".encode())
-
-
-def test_a_long_text_with_identifiers_is_left_to_the_decoder(monkeypatch):
-    monkeypatch.setattr(jsontext, "_EXPONENTS", None)
-    messages = [{"id": "7f3e1234-0e10-4e55-9e99-2e300e300e30", "temp": 21.5}] * UNSEEN
-
-    for read in (decode, jsontext.decode_shallow):
-        assert read(encode(messages)) == messages

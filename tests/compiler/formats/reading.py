@@ -13,7 +13,8 @@ from headrace.compiler.formats import (
     PayloadFormat,
     decoded,
 )
-from headrace.compiler.jsontext import UNSEEN, Decoding
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.slownumbers import UNSEEN
 
 
 def made(

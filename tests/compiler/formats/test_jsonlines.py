@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.compiler.jsontext import UNSEEN, decode
+from headrace.compiler.jsontext import decode
 from headrace.compiler.largejson import LARGE, SLICE
+from headrace.compiler.slownumbers import UNSEEN
 from tests.compiler.formats.reading import kept, made
 
 VALUES = st.recursive(
