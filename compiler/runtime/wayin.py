@@ -23,6 +23,10 @@ from headrace.compiler.slownumbers import UNSEEN
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes of large bodies that are decoded or wait for it; beyond it a post is not taken."""
 
+LEAST_COUNTED = 32
+"""Bytes that a message counts as where its text is shorter: it takes up to 208 of memory. Longer ones take
+some five times their text, if they do not nest many lists and objects."""
+
 PostBody = bytes | bytearray
 
 
@@ -97,6 +101,7 @@ class WayIn:
 
     def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
         batch = decoded if isinstance(decoded, list) else [decoded]
+        size = max(size, LEAST_COUNTED * len(batch))
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
         self.is_behind = self.ingress.is_behind

@@ -8,9 +8,11 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Several
 from headrace.compiler.edges import AwaitingSink, InlineSink
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.largejson import DecodedBatch, decode_large
+from headrace.compiler.largejson import LARGE, DecodedBatch, decode_large
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.wayin import LEAST_COUNTED, LargePosts, NoRoom, WayIn
 from headrace.connectors.http import HttpInput
+from headrace.connectors.http.source import Posts
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
@@ -40,6 +42,30 @@ def test_the_bound_on_bytes_is_met_to_the_byte(options, most) -> None:
     assert not source.offer(["b"], None, most)
     assert source.offer(["c"], None, most - 1)
     assert not source.offer(["d"], None, 1)
+
+
+@pytest.mark.parametrize(
+    ("message", "counted"),
+    [(b"{}", LEAST_COUNTED), (b"1", LEAST_COUNTED), (b'"%b"' % (b"x" * 61), 64)],
+)
+async def test_a_message_counts_as_what_it_takes_at_least(message, counted) -> None:
+    some = b"[" + b",".join([message] * 8) + b"]"
+    way_in = way_into(posts({"max_queued_bytes": 8 * counted * 2 + 10}))
+    large = b"[" + b",".join([message] * (LARGE // len(message))) + b"]"
+
+    taken = [way_in.take(some, None), way_in.take(some, None)]
+    with pytest.raises(NoRoom, match="too many bytes are queued"):
+        way_in.take(b"[1]", None)
+    another = way_into(posts({"max_queued_bytes": len(large) + 1}))
+    alone = await another.take(large, None)
+
+    assert taken == [8, 8]
+    assert alone == LARGE // len(message)
+    assert not another.ingress.has_room_for(2)
+
+
+def way_into(source: Posts) -> WayIn:
+    return WayIn("p", source, LargePosts())
 
 
 def test_null_is_no_bound_on_bytes_and_is_kept_when_it_is_written() -> None:

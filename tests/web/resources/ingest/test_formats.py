@@ -15,7 +15,7 @@ import zstandard
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, FormatOptions, PayloadFormat
-from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
+from headrace.compiler.runtime.wayin import LEAST_COUNTED, FormattedWayIn, LargePosts, WayIn
 from headrace.web.resources import ingest
 from tests.web.resources.ingest.posting_to import LARGE_BODY, Asked, post
 
@@ -103,11 +103,11 @@ async def test_nothing_is_taken_where_there_is_no_room(way, asked) -> None:
 
 
 async def test_a_large_post_counts_until_it_is_let_go_of(way, asked) -> None:
-    await post(way, b"line\n" * 60_000)
+    await post(way, b"longer than thirty-two characters\n" * 10_000)
 
     [(batch, _)] = asked.offered
     assert batch.__class__ is not list
-    assert asked.sizes == [300_000]
+    assert asked.sizes == [340_000]
 
 
 async def test_large_posts_are_decoded_one_after_the_other_within_their_bound(way, asked) -> None:
@@ -136,7 +136,7 @@ async def test_a_body_may_be_compressed(way, asked, coding: str) -> None:
         assert exchange.status == 202
     assert [len(each) for each in bodies(asked)] == [2, 20_001]
     assert bodies(asked)[0] == [{"n": 1}, 2]
-    assert asked.sizes == [13, len(LARGE_BODY)]
+    assert asked.sizes == [2 * LEAST_COUNTED, 20_001 * LEAST_COUNTED]
 
 
 @of("csv")

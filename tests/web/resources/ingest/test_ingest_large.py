@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headrace.compiler.jsontext import decode
-from headrace.compiler.runtime.wayin import LargePosts
+from headrace.compiler.runtime.wayin import LEAST_COUNTED, LargePosts
 from tests.web.resources.ingest.posting_to import LARGE_BODY, post
 
 
@@ -22,7 +22,7 @@ async def test_a_large_body_is_what_it_would_be_at_once(way, asked) -> None:
 
     assert exchange.json == {"accepted": 20_001}
     assert [list(batch) for batch, _ in asked.offered] == [decode(LARGE_BODY)]
-    assert asked.sizes == [len(LARGE_BODY)]
+    assert asked.sizes == [20_001 * LEAST_COUNTED]
 
 
 async def test_a_small_post_is_answered_while_a_large_one_is_decoded(way, asked) -> None:
