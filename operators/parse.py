@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, Self
-from zoneinfo import ZoneInfo
 
 from headrace.compiler.casts import CASTS, OTHER_NAMES, CastError
 from headrace.compiler.code import Code, TakesLong
@@ -23,10 +22,11 @@ from headrace.compiler.schema.patterntext import PatternText
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity
+from headrace.compiler.times.timefields import ZoneName
+from headrace.compiler.times.zones import zone_named
 from headrace.operators.parsing.csvline import CsvLineForm
 from headrace.operators.parsing.form import Fields, TextForm
 from headrace.operators.parsing.keyvalues import PairsForm
-from headrace.operators.parsing.localzone import LocalZone
 from headrace.operators.parsing.onebyone import OneByOne
 from headrace.operators.parsing.presets import PRESETS
 from headrace.operators.parsing.regexform import RegexForm
@@ -95,7 +95,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     )
     csv: CsvLineForm | None = option(RecordOf(CsvLineForm), "One line of CSV.", default=None)
     zone: str | None = option(
-        LocalZone(),
+        ZoneName(),
         "Zone of the times that tell none, for `syslog`: a name such as Europe/Berlin; UTC if left out.",
         default=None,
         elsewhere="time_zone timezone tz",
@@ -342,7 +342,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     def _values(self, ctx: Context) -> FieldValues:
         nulls = self.form.usual_nulls if self.nulls is None else self.nulls
         decimal = "." if self.csv is None else self.csv.decimal
-        zone = ZoneInfo(self.zone or "UTC")
+        zone = None if self.zone is None else zone_named(self.zone)
         return FieldValues(self.types or {}, frozenset(nulls), ctx, decimal, zone)
 
     def _reader(self, ctx: Context) -> Callable[[str], Fields]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from headrace.compiler.clock import EPOCH
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.times.numbers import EPOCH, UTC
+from headrace.compiler.times.rfc3339 import timestamp
+from headrace.compiler.times.zones import Zone
 from headrace.compiler.timestamps import rfc3339
 from headrace.operators.parsing.escapes import unescaped
 from headrace.operators.parsing.form import MOST_NAMES, Fields, TextForm
@@ -140,26 +142,28 @@ def _moment(text: str) -> str:
 
 
 def _nearest(
-    now: float, zone: tzinfo, month: int, day: int, hour: int, minute: int, second: int
+    now: float, zone: Zone | None, month: int, day: int, hour: int, minute: int, second: int
 ) -> str:
-    """Return a time of a zone that tells no year, in the year that is nearest to now.
+    """Return a time of a zone (None: UTC) that tells no year, in the year that is nearest to now.
 
     Of a time that a change of the clocks makes come twice or never, the offset before it counts.
     """
     today = date.fromordinal(_EPOCH_DAY + int(now // _DAY_SECONDS))
-    found: list[tuple[float, datetime]] = []
+    found: list[tuple[timedelta, str]] = []
     for year in (today.year, today.year - 1, today.year + 1):
         try:
-            moment = datetime(year, month, day, hour, minute, second, tzinfo=zone)
+            clock = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - placed below
         except ValueError:  # 29 February; or no calendar shows it in any year
             continue
-        days = moment.toordinal() - today.toordinal()
+        days = clock.toordinal() - today.toordinal()
+        clock, offset = (clock, UTC) if zone is None else zone.placed(clock, "before")
+        written = timestamp(clock, 0, offset)
         if abs(days) <= _SURELY_NEAREST_DAYS:
-            return moment.isoformat()
-        found.append((abs(moment.timestamp() - now), moment))
+            return written
+        found.append((abs(clock - offset - EPOCH - timedelta(seconds=now)), written))
     if not found:
         raise Mismatch
-    return min(found)[1].isoformat()
+    return min(found)[1]
 
 
 def _elements(text: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
 
 from headrace.compiler.casts import CASTS, CastError
 from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.times.zones import Zone
 
 
 class Mismatch(Exception):
@@ -21,14 +21,14 @@ class FieldValues:
     """The types of fields, by name, and the texts that stand for nothing.
 
     ``decimal`` is what stands before the decimals of a `float`, where that is no point; ``zone`` is that of
-    times that tell none.
+    times that tell none; None: UTC.
     """
 
     types: Mapping[str, str]
     nulls: frozenset[str]
     ctx: Context
     decimal: str = "."
-    zone: tzinfo = UTC
+    zone: Zone | None = None
 
     def of(self, name: str, text: str | None) -> JsonValue:
         """Return the value of a field.
