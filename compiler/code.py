@@ -46,7 +46,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import parts
+from headrace.compiler.delivery import PART, parts, slow_batch
 from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.largejson import LargeList
 
@@ -83,12 +83,14 @@ GLOBALS: dict[str, Any] = {
 class Code:
     """The source for one message, as far as it is written.
 
-    ``constants`` is the namespace it will run in. Writes of plain keys are put off until something
-    looks at the message, so that what a later filter drops is never copied.
+    ``constants`` is the namespace it will run in, ``slow_parts`` says how many parts of it take long.
+    Writes of plain keys are put off until something looks at the message, so that what a later filter drops
+    is never copied.
     """
 
-    def __init__(self, constants: dict[str, Any], *, is_hopeful: bool) -> None:
+    def __init__(self, constants: dict[str, Any], *, is_hopeful: bool, slow_parts: int = 0) -> None:
         self.is_hopeful = is_hopeful
+        self._slow_parts = slow_parts
         self._constants = constants
         self._constant_names = {id(value): name for name, value in constants.items()}
         self._names = count(1)
@@ -161,14 +163,19 @@ class Code:
     def only(self, *, in_slices: bool) -> Iterator[None]:
         """Write whole statements that stand only where a batch is worked on in slices, or at once.
 
-        A transform that `takes_long` raises a constant `TakesLong` at once, where a message takes long by
-        itself; in slices it may `yield`, so that others have a turn.
+        A transform that has `slow_parts` raises a constant `TakesLong` at once, where a message takes long
+        by itself; in slices it may `yield`, so that others have a turn.
         """
         self._flush()
         start = len(self._lines)
         yield
         self._flush()
         self._only[in_slices].update(range(start, len(self._lines)))
+
+    @property
+    def sharing(self) -> str:
+        """How many share the time that may be taken at once: each message, in each part that takes long."""
+        return f"(len(batch) * {self._slow_parts})" if self._slow_parts > 1 else "len(batch)"
 
     def know(self, condition: str) -> None:
         """Take for granted what follows from what is written so far."""
@@ -329,6 +336,8 @@ class Code:
         something, ``large`` makes an empty list for many messages.
         """
         result, begin, body = self._loop(in_slices=True)
+        size = slow_batch(self._slow_parts) if self._slow_parts else PART
+        sized = f", {size}" if size < PART else ""
         last = [f"yield {result}", "return"]
         if self._returns_each is not None:
             expression, item, items = self._returns_each
@@ -343,7 +352,7 @@ class Code:
         return [
             *begin,
             *([] if self._returns else [f"{result} = large()"]),
-            f"for {_PART} in parts({self._messages}):",
+            f"for {_PART} in parts({self._messages}{sized}):",
             f"{INDENT}for {_MESSAGE} in {_PART}:",
             *(INDENT + line for line in body),
             f"{INDENT}yield",

@@ -36,6 +36,11 @@ SLOW_BATCH = 500
 """The same where something on the way takes microseconds for a message, such as the parsing of a text."""
 
 
+def slow_batch(parts: int) -> int:
+    """Return the same where so many parts of the way do; a message is always worked on at once."""
+    return max(1, SLOW_BATCH // parts)
+
+
 def is_large(batch: Batch) -> bool:
     """Return whether a batch is worked on in slices: it has many messages, or comes from a large text.
 

@@ -76,9 +76,9 @@ class Map(
     )
 
     @property
-    def takes_long(self) -> bool:  # type: ignore[override]  # depends on the mappings
-        """Whether one of its mappings does."""
-        return any(mapping.takes_long for mapping in self.mappings)
+    def slow_parts(self) -> int:  # type: ignore[override]  # depends on the mappings
+        """How many of its mappings take long."""
+        return sum(mapping.takes_long for mapping in self.mappings)
 
     def rules(self) -> Iterator[Fault]:
         """Refuse what cannot be meant: two writers of one field, a write below a scalar."""
@@ -203,7 +203,7 @@ class Map(
         mappings = self._built(ctx)
 
         def rewritten(batch: Batch) -> Iterator[Batch | None]:
-            return in_parts(self._for_batch(mappings, ctx), batch, is_slow=self.takes_long)
+            return in_parts(self._for_batch(mappings, ctx), batch, is_slow=self.slow_parts > 0)
 
         return rewritten
 

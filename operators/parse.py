@@ -55,7 +55,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     """
 
     one_of = ("regex", "preset", "split", "pairs", "csv")
-    takes_long = True
+    slow_parts = 1
 
     from_: str = option(
         MessageField(), "Field that holds the text.", elsewhere="field key path source"
@@ -384,7 +384,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     def _bound(self, text: str, code: Code, demand: Callable[[str], None]) -> None:
         """Write the bounds of the length: of any text, and of one of a batch that is worked on at once."""
         most, form = code.name("most"), self.form
-        code.before(f"{most} = {form.at_once} // len(batch)")
+        code.before(f"{most} = {form.at_once} // {code.sharing}")
         with code.only(in_slices=False), code.block(f"if len({text}) > {most}:"):
             code.line(f"raise {code.constant(TakesLong, 'TakesLong')}")
         with (

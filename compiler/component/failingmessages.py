@@ -95,7 +95,7 @@ class FailsByMessage(Transform):
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on a large batch: in slices, if messages may fail alone."""
         if self.skips_failing:
-            return skipping_in_slices(self.step(ctx), ctx.lose)
+            return skipping_in_slices(self.step(ctx), ctx.lose, is_slow=self.slow_parts > 0)
         if (paced := super().paced(ctx)) is not None:
             return paced
         step = self.step(ctx)
@@ -121,13 +121,13 @@ def skipping(step: Step, lose: Lose) -> Step:
     return skipped
 
 
-def skipping_in_slices(step: Step, lose: Lose) -> PacedStep:
-    """Return the same for a large batch: it makes one batch in the end."""
+def skipping_in_slices(step: Step, lose: Lose, *, is_slow: bool) -> PacedStep:
+    """Return the same for a large batch, one message at a time if it is slow: one batch in the end."""
 
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
         failed = Failing()
-        for part in parts(batch):
+        for part in parts(batch, 1 if is_slow else None):
             _each(step, part, made, failed)
             yield None
         failed.tell(lose)

@@ -244,9 +244,10 @@ class Transform(Component, family="transform"):
     promises: ClassVar[tuple[TransformPromises, ...]] = ()
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
-    takes_long: ClassVar[bool] = False
-    """Whether it takes microseconds for a message, or longer for a long one: then a fused run that it is
-    in takes smaller batches in slices. A property where the options decide."""
+    slow_parts: ClassVar[int] = 0
+    """How many of its parts take microseconds for a message, or longer for a long one: the more of them
+    there are, the smaller are the batches that a fused run takes in slices. A property where the options
+    decide."""
 
     def passes(self, before: Passing) -> Passing:
         """Return what is known of what it hands on, from what is known of what comes in.
@@ -363,7 +364,7 @@ class PerMessage(Fusible):
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on one part after the other; on one message where that may take long."""
         step = self.step(ctx)
-        return lambda batch: in_parts(step, batch, is_slow=self.takes_long)
+        return lambda batch: in_parts(step, batch, is_slow=self.slow_parts > 0)
 
     @property
     def takes_each_alone(self) -> bool:

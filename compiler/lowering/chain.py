@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from reactivex import Observable
 
@@ -29,7 +29,7 @@ from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.apart import Apart, unheard
 from headrace.compiler.lowering.chainends import Counters, PassWatch, entering
-from headrace.compiler.lowering.lifting import fused, optimistic
+from headrace.compiler.lowering.lifting import fused, optimistic, per_batch
 from headrace.compiler.lowering.lines import Pacing, Report
 
 _LOOP = "fused"
@@ -169,13 +169,15 @@ def _fuse(
         if isinstance(transform, Fusible)
     ]
     pacing = run[0][1].pacing
-    if any(transform.takes_long for transform, _ in run):
-        pacing = pacing.slower()
+    slow_parts = sum(transform.slow_parts for transform, _ in run)
+    if slow_parts:
+        pacing = pacing.slower(slow_parts)
     try:
-        loop, paced = fuse(sources, _named(run), _apart(run))
+        loop, paced = fuse(sources, _named(run), _apart(run), slow_parts)
     except FunctionTooLong:
         if len(run) == 1:
-            return plainly(run, refusals)
+            [(step, report)], [(transform, ctx)] = plain, run
+            return [per_batch(step, report, pacing, transform.paced(ctx))]
         half = len(run) // 2
         parts = run[:half], run[half:]
         return [each for part in parts for each in _fuse(part, refusals, generated)]
@@ -231,18 +233,25 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    sources: Sequence[Callable[[Code], None]], place: str, apart: Apart | None = None
+    sources: Sequence[Callable[[Code], None]],
+    place: str,
+    apart: Apart | None = None,
+    slow_parts: int = 0,
 ) -> Fused:
     """Return functions over a batch that do to each message what the sources say, in order.
 
     ``place`` names them in tracebacks: ``p1 transforms[0..2]``. With ``apart`` a message that raises in the
-    careful source is done to by itself there, and the others go on.
+    careful source is done to by itself there, and the others go on. The more ``slow_parts`` take long for a
+    message, the fewer messages are worked on at once.
 
     Raises:
         FunctionTooLong: it would be too much source.
     """
     constants = dict(GLOBALS)
-    hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
+    hopeful, careful = (
+        _written(sources, Code(constants, is_hopeful=hope, slow_parts=slow_parts))
+        for hope in (True, False)
+    )
     raised = USUAL
     if apart is not None:
         careful.leave_each(apart.alone, apart.tell)
@@ -261,10 +270,7 @@ def fuse(
     return Fused(loop, lambda batch: compiled()(batch))
 
 
-def _written(
-    sources: Sequence[Callable[[Code], None]], constants: dict[str, Any], *, is_hopeful: bool
-) -> Code:
-    code = Code(constants, is_hopeful=is_hopeful)
+def _written(sources: Sequence[Callable[[Code], None]], code: Code) -> Code:
     for write in sources:
         write(code)
     return code

@@ -26,7 +26,7 @@ from headrace.compiler.component.buildcontext import (
     Paused,
     PausingStep,
 )
-from headrace.compiler.delivery import LARGE_BATCH, SLOW_BATCH, Batch, Delivery
+from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery, slow_batch
 from headrace.compiler.errors import Stopped
 from headrace.compiler.largejson import TURN_SECONDS
 
@@ -104,9 +104,9 @@ class Pacing:
     is_slow: bool = False
     """Whether a smaller one does as well that cannot be done as it usually is."""
 
-    def slower(self) -> Pacing:
-        """Return that of steps which take microseconds for a message, and longer for a long one."""
-        return replace(self, large=min(self.large, SLOW_BATCH), is_slow=True)
+    def slower(self, parts: int) -> Pacing:
+        """Return that of steps of which so many parts take microseconds for a message, or longer."""
+        return replace(self, large=min(self.large, slow_batch(parts)), is_slow=True)
 
 
 def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delivery], None]) -> None:

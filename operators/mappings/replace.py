@@ -111,7 +111,7 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
             return Formula(self._plainly(found, code), [found], raises_on_none=True)
         most, turn = code.name("most"), self._most(SLOW_BATCH)
         is_text = f"{found}.__class__ is str and"
-        code.before(f"{most} = {code.constant(self._most, 'most')}(len(batch))")
+        code.before(f"{most} = {code.constant(self._most, 'most')}({code.sharing})")
         with code.only(in_slices=False), code.block(f"if {is_text} len({found}) > {most}:"):
             code.line(f"raise {code.constant(TakesLong, 'TakesLong')}")
         with code.only(in_slices=True), code.block(f"if {is_text} len({found}) > {turn}:"):
@@ -125,12 +125,12 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
         """What replaces the matches of the pattern."""
         return pattern(self.regex or "").replacement(self.with_, first=self.first)
 
-    def _most(self, messages: int) -> int:
-        """Return how many characters a text of so many messages may have that are worked on at once.
+    def _most(self, texts: int) -> int:
+        """Return how many characters one of so many texts may have that are worked on at once.
 
         Time grows with the length, and with its square where all matches are replaced.
         """
-        share = 1 / (_SHARE * messages)
+        share = 1 / (_SHARE * texts)
         return int(self._by_pattern.longest * (share if self.first else share**0.5))
 
     def _plainly(self, found: str, code: Code) -> str:

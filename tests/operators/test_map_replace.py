@@ -1,5 +1,7 @@
 """The mapping `replace`: a text in a string, or what matches a regular expression."""
 
+from functools import partial
+
 import pytest
 
 from headrace.compiler.code import TakesLong
@@ -150,6 +152,16 @@ def test_a_batch_of_long_texts_is_left_to_slices(ctx, characters, batch):
 
 
 @needs_engine
+@pytest.mark.parametrize(("characters", "mappings"), [(700, 2), (100, 100)])
+def test_many_mappings_share_what_is_done_at_once(ctx, characters, mappings):
+    loop = made(ctx, mappings).loop
+
+    with pytest.raises(TakesLong):
+        loop([{"a": "x" * (2 * characters)}])
+    assert loop([{"a": "x" * characters}]) == [{"a": "y" * characters}]
+
+
+@needs_engine
 def test_in_slices_others_have_a_turn_before_each_long_text(ctx):
     paced = made(ctx).paced([{"a": "x"}, {"a": "x" * 2_000}, {"a": "x" * 2_000}, {"a": "x"}])
 
@@ -159,12 +171,13 @@ def test_in_slices_others_have_a_turn_before_each_long_text(ctx):
     assert last == [{"a": "y"}, {"a": "y" * 2_000}, {"a": "y" * 2_000}, {"a": "y"}]
 
 
-def made(ctx):
-    transform = Map.load(a_map(replace(regex="x", **{"with": "y"})))
-    return fuse([lambda code: transform.generate(code, ctx)], "p1 transforms[0]")
+def made(ctx, mappings=1):
+    transform = Map.load(a_map(*[replace(regex="x", **{"with": "y"})] * mappings))
+    source = partial(transform.generate, ctx=ctx)
+    return fuse([source], "p1 transforms[0]", slow_parts=transform.slow_parts)
 
 
 @needs_engine
 def test_a_map_that_looks_for_a_pattern_takes_long():
-    assert Map.load(a_map(replace(regex="x", **{"with": ""}))).takes_long
-    assert not Map.load(a_map(replace(text="x", **{"with": ""}))).takes_long
+    assert Map.load(a_map(replace(regex="x", **{"with": ""}))).slow_parts == 1
+    assert Map.load(a_map(replace(text="x", **{"with": ""}))).slow_parts == 0

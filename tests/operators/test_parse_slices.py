@@ -2,19 +2,15 @@
 
 import asyncio
 import gc
-from time import thread_time
 
 import pytest
 
-from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import SLOW_BATCH, Delivery
+from headrace.compiler.delivery import SLOW_BATCH
 from headrace.compiler.lowering.chain import lower
-from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.operators.map import Map
 from headrace.operators.parse import Parse
-from tests.compiler.lowering.sliced import SlicedChain, Stage
+from tests.compiler.lowering.sliced import SlicedChain, Stage, longest_turn
 from tests.doubles import StubContext
-from tests.marbles import Broker
 from tests.operators.parsed import TOPIC, parse
 from tests.virtual import virtual
 
@@ -190,7 +186,7 @@ def test_no_turn_is_long_with_a_pattern_that_has_several_ways_to_go_on(regex):
     longest = transform.form.longest
     batch = [{"value": ("ab" * longest)[: min(longest, 65_536) - 1] + "!"} for _ in range(50)]
 
-    turns = [asyncio.run(_longest_turn(transform, batch)) for _ in range(3)]
+    turns = [asyncio.run(longest_turn(transform, batch)) for _ in range(3)]
 
     assert min(turns) < LONGEST
 
@@ -208,28 +204,9 @@ def test_no_turn_is_long(kind, policy):
     gc.freeze()
 
     # What else the machine does can only make a turn longer.
-    longest = [asyncio.run(_longest_turn(transform, batch))]
+    longest = [asyncio.run(longest_turn(transform, batch))]
     while min(longest) >= LONGEST and len(longest) < 3:
-        longest.append(asyncio.run(_longest_turn(transform, batch)))
+        longest.append(asyncio.run(longest_turn(transform, batch)))
     gc.unfreeze()
 
     assert min(longest) < LONGEST
-
-
-async def _longest_turn(transform, batch):
-    """Return the CPU seconds of the longest turn while a batch is worked on."""
-    clock, chain, longest = Clock(asyncio.get_running_loop()), SlicedChain(), 0.0
-    ctx = StubContext(place="transforms[0]", clock=clock)
-    ctx.pacing = Pacing(clock, SliceShare())
-    [operator] = lower([(transform, Stage(ctx))], [])
-    chain.runs(operator)
-    last = thread_time()
-    broker = Broker()
-    chain.source.on_next(Delivery(batch, broker.window))
-    longest = thread_time() - last
-    while ctx.pacing.slices.paused:
-        last = thread_time()
-        await clock.sleep(0)
-        longest = max(longest, thread_time() - last)
-    assert len(chain.batches) + len(ctx.failures) == 1
-    return longest

@@ -1,9 +1,16 @@
 """A chain whose operators take turns with others over a large batch."""
 
-from headrace.compiler.delivery import LARGE_BATCH, PART
+import asyncio
+from time import thread_time
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.lowering.chain import lower
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from tests.compiler.lowering.chains import Chain, Hurrying
+from tests.doubles import StubContext
+from tests.marbles import Broker
 
 LARGE = [*range(LARGE_BATCH + 1)]
 
@@ -30,6 +37,24 @@ class Stage:
 
     def __getattr__(self, name):
         return getattr(self._ctx, name)
+
+
+async def longest_turn(transform, batch):
+    """Return the CPU seconds of the longest turn while a batch is worked on, in real time."""
+    clock, chain, longest = Clock(asyncio.get_running_loop()), SlicedChain(), 0.0
+    ctx = StubContext(place="transforms[0]", clock=clock)
+    ctx.pacing = Pacing(clock, SliceShare())
+    [operator] = lower([(transform, Stage(ctx))], [])
+    chain.runs(operator)
+    last = thread_time()
+    chain.source.on_next(Delivery(batch, Broker().window))
+    longest = thread_time() - last
+    while ctx.pacing.slices.paused:
+        last = thread_time()
+        await clock.sleep(0)
+        longest = max(longest, thread_time() - last)
+    assert len(chain.batches) + len(ctx.failures) == 1
+    return longest
 
 
 def doubling(log=None):

@@ -223,22 +223,30 @@ async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
 
 @virtual
 @pytest.mark.parametrize(
-    ("mapping", "at_once"),
-    [({"type": "copy", "from": "a"}, True), ({"type": "time", "from": "a"}, False)],
+    ("kind", "count", "at_once"),
+    [
+        ("copy", 1, LARGE_BATCH),
+        ("copy", 20, LARGE_BATCH),
+        ("time", 1, SLOW_BATCH),
+        ("time", 20, SLOW_BATCH // 20),
+        ("time", SLOW_BATCH + 1, 1),
+        ("time", 4_000, 1),  # more than one generated function may hold
+    ],
 )
-async def test_what_takes_long_takes_smaller_batches_in_slices(mapping, at_once):
+async def test_the_more_takes_long_the_smaller_are_the_batches_in_slices(kind, count, at_once):
     chain = SlicedChain()
     ctx = Stage(StubContext(place="transforms[0]", clock=chain.clock))
     ctx.pacing = chain.pacing
-    chain.runs(*lower([(Map.load({"mappings": [mapping | {"as": "b"}]}), ctx)], []))
+    mappings = [{"type": kind, "from": "a", "as": f"b{n}"} for n in range(count)]
+    chain.runs(*lower([(Map.load({"mappings": mappings}), ctx)], []))
 
-    chain.send([{"a": 0}] * SLOW_BATCH)
+    chain.send([{"a": 0}] * at_once)
     assert len(chain.batches) == 1
-    chain.send([{"a": 0}] * (SLOW_BATCH + 1))
-    assert (len(chain.batches) == 2) is at_once
+    chain.send([{"a": 0}] * (at_once + 1))
+    assert len(chain.batches) == 1
     await chain.settles()
 
-    assert [len(batch) for batch in chain.batches] == [SLOW_BATCH, SLOW_BATCH + 1]
+    assert [len(batch) for batch in chain.batches] == [at_once, at_once + 1]
 
 
 @virtual
