@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
-from headrace.compiler.component.buildcontext import Context, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import all_counted, all_hold, outcomes, test_of_all
 from headrace.compiler.component.failingmessages import FailsByMessage
-from headrace.compiler.component.families import PerMessage, in_parts
+from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import DottedPath, ScalarInTheWay
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.schema.fields import Choice
@@ -189,28 +189,18 @@ class Map(
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: one message after the other, one mapping after the other."""
+        begin = self.for_each_batch(ctx)
+        return lambda batch: begin()(batch)
+
+    def for_each_batch(self, ctx: Context) -> Callable[[], Step]:
+        """Return what settles for a batch what its mappings ask once."""
         mappings = self._built(ctx)
 
-        def rewritten(batch: Batch) -> list[Batch]:
-            return self._for_batch(mappings, ctx)(batch)
+        def begun() -> Step:
+            settled = [each.for_batch(ctx) for each in mappings]
+            return lambda batch: [[self._rewritten(message, settled, ctx) for message in batch]]
 
-        return rewritten
-
-    def paced(self, ctx: Context) -> PacedStep:
-        """Return the plain form for a large batch, of which each part is settled alike."""
-        if self.skips_failing:
-            return super().paced(ctx)
-        mappings = self._built(ctx)
-
-        def rewritten(batch: Batch) -> Iterator[Batch | None]:
-            return in_parts(self._for_batch(mappings, ctx), batch, is_slow=self.slow_parts > 0)
-
-        return rewritten
-
-    def _for_batch(self, mappings: Sequence[Mapping], ctx: Context) -> Step:
-        """Return the step for one batch, what is asked once for all of it being settled."""
-        settled = [each.for_batch(ctx) for each in mappings]
-        return lambda batch: [[self._rewritten(message, settled, ctx) for message in batch]]
+        return begun
 
     def _rewritten(
         self, message: JsonValue, mappings: Sequence[Mapping], ctx: Context

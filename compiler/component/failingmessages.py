@@ -95,7 +95,9 @@ class FailsByMessage(Transform):
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on a large batch: in slices, if messages may fail alone."""
         if self.skips_failing:
-            return skipping_in_slices(self.step(ctx), ctx.lose, is_slow=self.slow_parts > 0)
+            return skipping_in_slices(
+                self.for_each_batch(ctx), ctx.lose, is_slow=self.slow_parts > 0
+            )
         if (paced := super().paced(ctx)) is not None:
             return paced
         step = self.step(ctx)
@@ -104,29 +106,32 @@ class FailsByMessage(Transform):
     def operator(self, ctx: Context) -> Operator:
         """Return the operator of a step that is handed each message alone, if it may fail alone."""
         if self.skips_failing:
-            return ctx.lift(skipping(self.step(ctx), ctx.lose), self.paced(ctx))
+            return ctx.lift(skipping(self.for_each_batch(ctx), ctx.lose), self.paced(ctx))
         return super().operator(ctx)
 
 
-def skipping(step: Step, lose: Lose) -> Step:
-    """Return the step that goes on without the messages for which ``step`` raises."""
+def skipping(begin: Callable[[], Step], lose: Lose) -> Step:
+    """Return the step that goes on without the messages for which one raises.
+
+    That one is what ``begin`` gives for each batch (`Transform.for_each_batch`).
+    """
 
     def skipped(batch: Batch) -> list[Batch]:
         made: Batch = []
         failed = Failing()
-        _each(step, batch, made, failed)
+        _each(begin(), batch, made, failed)
         failed.tell(lose)
         return [made] if made else []
 
     return skipped
 
 
-def skipping_in_slices(step: Step, lose: Lose, *, is_slow: bool) -> PacedStep:
+def skipping_in_slices(begin: Callable[[], Step], lose: Lose, *, is_slow: bool) -> PacedStep:
     """Return the same for a large batch, one message at a time if it is slow: one batch in the end."""
 
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
-        failed = Failing()
+        step, failed = begin(), Failing()
         for part in parts(batch, 1 if is_slow else None):
             _each(step, part, made, failed)
             yield None

@@ -274,6 +274,14 @@ class Transform(Component, family="transform"):
         """Return the pure core; `operator` lifts it."""
         raise NotImplementedError
 
+    def for_each_batch(self, ctx: Context) -> Callable[[], Step]:
+        """Return what gives, when a batch comes, the step on its messages, some or all of them at a time.
+
+        Override where something is settled then that is the same for all of them.
+        """
+        step = self.step(ctx)
+        return lambda: step
+
     def operator(self, ctx: Context) -> Operator:
         """Return the Rx operator. Override only for what remembers across batches and knows time."""
         return ctx.lift(self.step(ctx), self.paced(ctx))
@@ -363,8 +371,8 @@ class PerMessage(Fusible):
 
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on one part after the other; on one message where that may take long."""
-        step = self.step(ctx)
-        return lambda batch: in_parts(step, batch, is_slow=self.slow_parts > 0)
+        begin = self.for_each_batch(ctx)
+        return lambda batch: in_parts(begin(), batch, is_slow=self.slow_parts > 0)
 
     @property
     def takes_each_alone(self) -> bool:

@@ -193,8 +193,9 @@ def _fuse(
 
 def _plain(transform: Transform, ctx: TransformContext) -> tuple[Step, Report]:
     """Return the plain step on a batch, and who is told if it fails."""
-    step = transform.step(ctx)
-    return (skipping(step, ctx.lose) if transform.skips_failing else step), ctx.report
+    if transform.skips_failing:
+        return skipping(transform.for_each_batch(ctx), ctx.lose), ctx.report
+    return transform.step(ctx), ctx.report
 
 
 def _apart(run: Sequence[PlacedTransform]) -> Apart | None:

@@ -9,6 +9,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.lowering.chain import fuse, lower, plainly
 from headrace.operators.map import Map
 from tests.doubles import StubContext
@@ -51,6 +52,26 @@ def test_it_is_that_of_the_clock_and_moves_with_it(lowered):
         ],
         [{"seen": {"at": "2026-11-22T12:01:30.000000+00:00"}}],
     ]
+
+
+@pytest.mark.parametrize("count", [100, LARGE_BATCH + 1])
+@pytest.mark.parametrize("lowered", [plainly, lower], ids=["plain", "generated"])
+def test_it_is_asked_once_a_batch_whose_messages_may_fail_alone(lowered, count):
+    async def asked():
+        clock = Ticking()
+        ctx = StubContext(place="transforms[0]", clock=clock)
+        ctx.index = 0
+        seen, source = [], Subject()
+        transform = Map.load(a_map(NOW, copy("n", "m"), on_error="skip"))
+        [operator] = lowered([(transform, ctx)], [])
+        source.pipe(over_lists(operator)).subscribe(seen.append)
+        source.on_next([*({"n": n} for n in range(count)), {}])
+        while ctx.pacing.slices.paused:
+            await clock.sleep(0)
+        [batch] = seen
+        return len(batch), len({each["seen"]["at"] for each in batch}), ctx.lost.total()
+
+    assert run_virtual(asked) == (count, 1, 1)
 
 
 @pytest.mark.parametrize("form", ["plain", "paced", "generated", "generated in slices"])

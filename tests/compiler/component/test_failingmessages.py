@@ -214,8 +214,8 @@ def test_a_message_that_a_plain_step_cannot_do_for_a_fault_of_ours_is_left_out_a
     class Faulty(Map, kind="faulty"):
         """Divides by what it finds."""
 
-        def step(self, ctx):
-            return lambda batch: [[{"n": 1 / each["n"]} for each in batch]]
+        def for_each_batch(self, ctx):
+            return lambda: lambda batch: [[{"n": 1 / each["n"]} for each in batch]]
 
     line = Line(plainly, Faulty.load(a_map(DOUBLED, on_error="skip")))
 
