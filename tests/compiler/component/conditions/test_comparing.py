@@ -1,9 +1,16 @@
 """Conditions that compare: numbers, strings, lengths; with a value, and with another field."""
 
+from functools import partial
+from time import thread_time
+
 import pytest
 
 from headrace.compiler.component.fieldflow import ValueRange
+from headrace.compiler.delivery import PART
+from headrace.compiler.lowering.chain import fuse
+from headrace.operators.filter import Filter
 from tests.compiler.component.conditions.asked import conditions, hold, numeric, refused, string
+from tests.doubles import StubContext
 
 
 @pytest.mark.parametrize(
@@ -154,7 +161,52 @@ def test_a_text_that_is_too_long_to_ignore_its_case_does_not_match(operator):
     assert not hold({"a": long, "b": long}, other | {"ignore_case": True})
     assert not hold({"a": "a", "b": long}, other | {"ignore_case": True})
     assert hold({"a": longest, "b": longest}, other | {"ignore_case": True}) is exact
-    assert hold({"a": long, "b": long}, other) is exact
+    assert hold({"a": long, "b": long}, other) is (exact and operator != "contains")
+
+
+def test_a_text_is_looked_for_in_texts_of_a_message_that_are_not_too_long():
+    other = {"type": "string", "field": "a", "operator": "contains", "other": "b"}
+    value = {"type": "string", "field": "a", "operator": "contains", "value": "b"}
+    long, longest = "a" * 8_192 + "b", "a" * 8_191 + "b"
+
+    assert hold({"a": longest, "b": "b"}, other)
+    assert not hold({"a": long, "b": "b"}, other)
+    assert hold({"a": long}, value)
+
+
+def made_to_last(length, sought, letter="a"):
+    return {"a": letter * length, "b": letter * (sought // 2) + "b" + letter * (sought // 2)}
+
+
+@pytest.mark.parametrize("ignore_case", [False, True])
+@pytest.mark.parametrize(
+    "message",
+    [
+        made_to_last(2_499, 1_250),
+        made_to_last(8_192, 8_090),
+        made_to_last(8_192, 98),
+        made_to_last(29_999, 98),
+        made_to_last(65_536, 65_434),
+        made_to_last(8_192, 8_090, "ß"),
+        made_to_last(8_192, 8_090, "\u0390"),
+    ],
+)
+def test_a_part_of_a_large_batch_takes_no_long_turn_whatever_two_texts_are_made_of(
+    message, ignore_case
+):
+    other = {"type": "string", "field": "a", "operator": "contains", "other": "b"}
+    asked = Filter.load({"when": [other | {"ignore_case": ignore_case}]})
+    ctx = StubContext(place="transforms[0]")
+    loop = fuse([partial(asked.generate, ctx=ctx)], "p1 transforms[0]").loop
+    batch, took = [message] * PART, []
+
+    for work in (loop, asked.step(ctx)) * 5:
+        began = thread_time()
+        assert work(batch) == []
+        took.append(thread_time() - began)
+
+    assert min(took[::2]) < 0.02
+    assert min(took[1::2]) < 0.02
 
 
 @pytest.mark.parametrize(
