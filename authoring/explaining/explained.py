@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headrace.authoring.explaining.inmemory import InMemory
-from headrace.authoring.explaining.loops import GeneratedLoop
+from headrace.authoring.explaining.loops import GeneratedLoop, GeneratedSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class ExplainedPipeline:
     transforms: tuple[ExplainedPart, ...]
     outputs: tuple[ExplainedPart, ...]
     loops: tuple[GeneratedLoop, ...]
+    selections: tuple[GeneratedSelection, ...]
     acknowledges: tuple[str, ...]
     in_memory: InMemory
     restart: tuple[str, ...]

@@ -17,7 +17,7 @@ from headrace.authoring.explaining.explained import (
     Place,
 )
 from headrace.authoring.explaining.inmemory import InMemory, in_memory
-from headrace.authoring.explaining.loops import GeneratedLoop, generated_loops
+from headrace.authoring.explaining.loops import GeneratedCode, generated_code
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Component, Input, Output, Transform
 from headrace.compiler.component.inputbuffers import Holder
@@ -59,16 +59,16 @@ def explained(
     assert program is not None  # one that is refused is explained by what is wrong with it
     _look_for(ids, program)
     called = _called(program)
-    loops = generated_loops(program, called, base=loaded.base)
+    generated = generated_code(program, called, base=loaded.base)
     pipelines = sorted(
-        zip(program.pipelines, called, loops, strict=True), key=lambda each: each[0].site.at
+        zip(program.pipelines, called, generated, strict=True), key=lambda each: each[0].site.at
     )
     readers: dict[str, Readers] = {}
     for config, name, _ in pipelines:
         for path, upstream in config.readings():
             readers.setdefault(upstream, []).append((name, config.inputs[int(path[1])]))
     return [
-        _Explaining(loaded, config, name, tuple(code), readers.get(name, [])).pipeline()
+        _Explaining(loaded, config, name, code, readers.get(name, [])).pipeline()
         for config, name, code in pipelines
         if not ids or config.id in ids
     ]
@@ -100,7 +100,7 @@ class _Explaining:
     loaded: LoadedConfig[ConfigFiles]
     config: PipelineConfig
     called: str
-    loops: tuple[GeneratedLoop, ...]
+    code: GeneratedCode
     readers: Readers
 
     def pipeline(self) -> ExplainedPipeline:
@@ -118,7 +118,8 @@ class _Explaining:
             inputs=tuple(self._parts("inputs", shown)),
             transforms=tuple(self._parts("transforms", shown)),
             outputs=tuple(self._parts("outputs", shown)),
-            loops=self.loops,
+            loops=tuple(self.code.loops),
+            selections=tuple(self.code.selections),
             acknowledges=tuple(self._acknowledges()),
             in_memory=held,
             restart=tuple(_restart(config, held, sorted(buckets))),
@@ -159,7 +160,7 @@ class _Explaining:
                 yield component.acts
 
     def _loop_of(self, index: int) -> Iterator[str]:
-        for loop in self.loops:
+        for loop in self.code.loops:
             first, *others = loop.transforms
             if index in others:
                 yield f"in the loop of transforms[{first}]"

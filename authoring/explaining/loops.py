@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,25 +25,44 @@ class GeneratedLoop:
     """Its text, as tracebacks show it."""
 
 
-def generated_loops(
+@dataclass(frozen=True, slots=True)
+class GeneratedSelection:
+    """The function over a batch that looks at the `when` of an output, or of an input that reads."""
+
+    place: str
+    """Whose: `outputs[0]`."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedCode:
+    """All that is generated for one pipeline."""
+
+    loops: list[GeneratedLoop] = field(default_factory=list)
+    selections: list[GeneratedSelection] = field(default_factory=list)
+
+
+def generated_code(
     program: Program, called: Sequence[str], *, base: Path | None
-) -> list[list[GeneratedLoop]]:
-    """Return the loops of each pipeline, in the order of the program; ``called`` are the pipelines' ids.
+) -> list[GeneratedCode]:
+    """Return the code of each pipeline, in the order of the program; ``called`` are the pipelines' ids.
 
     Connections are not opened and secrets not resolved: the ends are replaced, as for a test.
 
     Raises:
         Refused: a pipeline cannot be built, with every reason.
     """
-    loops: dict[str, list[GeneratedLoop]] = {id: [] for id in called}
+    code = {id: GeneratedCode() for id in called}
 
     def generated(run: Sequence[PlacedTransform], loop: Callable[[Batch], Batch]) -> None:
-        if isinstance(run[0][0], Selection):
-            return  # of `when`, before an output or an inbox: the conditions are told in words
         # Now: the text is there while the function lives.
         source = "".join(linecache.getlines(loop.__code__.co_filename))
+        first, ctx = run[0]
+        if isinstance(first, Selection):
+            code[ctx.pipeline].selections.append(GeneratedSelection(ctx.place, source))
+            return
         indices = tuple(ctx.index for _, ctx in run)
-        loops[run[0][1].pipeline].append(GeneratedLoop(indices, source))
+        code[ctx.pipeline].loops.append(GeneratedLoop(indices, source))
 
     pipelines = (
         replace(config, id=id).standing(config.site)
@@ -55,4 +74,4 @@ def generated_loops(
         base=base,
         lowering=partial(lower, generated=generated),
     )
-    return [loops[id] for id in called]
+    return [code[id] for id in called]

@@ -125,9 +125,12 @@ def _hanging(head: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _code(pipeline: ExplainedPipeline) -> Iterator[str]:
-    """Yield each generated loop, under what it does the work of."""
+    """Yield each generated loop, under what it does the work of; then each `when`, under whose it is."""
     for loop in pipeline.loops:
         first, last = loop.transforms[0], loop.transforms[-1]
         more = "" if first == last else f"..{last}"
         head = printable(f"# {pipeline.called} transforms[{first}{more}]")
         yield f"{head}\n{loop.source.rstrip()}"
+    for each in pipeline.selections:
+        head = printable(f"# {pipeline.called} {each.place} when")
+        yield f"{head}\n{each.source.rstrip()}"

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig, load_config
 from headrace.authoring.explaining.explanation import explained
+from headrace.authoring.explaining.texts import text_of
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.engine import Engine
@@ -40,9 +41,20 @@ def loaded(text: str) -> LoadedConfig[ConfigFiles]:
     return load_config(ConfigFiles(piped=text.encode()), known())
 
 
-@virtual
-async def test_they_are_those_that_production_registers():
-    program = loaded(CONFIG).program
+WANTED = """
+- id: a
+  inputs: [{type: http}]
+  outputs:
+    - {type: stdout}
+    - {type: stdout, when: [{type: exists, field: n}]}
+- id: b
+  inputs: [{type: pipeline, upstream: a, when: [{type: exists, field: m}]}]
+"""
+
+
+async def _registered(text: str) -> dict[str, str]:
+    """Return the sources that production registers for a config, by the name that tracebacks show."""
+    program = loaded(text).program
     assert program is not None
     gc.collect()  # whatever other tests have left under the same names
     engine = Engine(Clock(asyncio.get_running_loop()))
@@ -50,9 +62,15 @@ async def test_they_are_those_that_production_registers():
     registered = {
         name: "".join(entry[2])
         for name, entry in linecache.cache.items()
-        if name.startswith("<headrace a ") and len(entry) == 4
+        if name.startswith(("<headrace a ", "<headrace b ")) and len(entry) == 4
     }
     await engine.close()
+    return registered
+
+
+@virtual
+async def test_they_are_those_that_production_registers():
+    registered = await _registered(CONFIG)
 
     [told] = await asyncio.to_thread(explained_text, CONFIG)
 
@@ -62,6 +80,25 @@ async def test_they_are_those_that_production_registers():
         "<headrace a transforms[5]>": told.loops[2].source,
     }
     assert [loop.transforms for loop in told.loops] == [(0, 1), (3, 4), (5,)]
+    assert told.selections == ()
+
+
+@virtual
+async def test_so_are_those_that_look_at_a_when():
+    registered = await _registered(WANTED)
+
+    told = await asyncio.to_thread(explained_text, WANTED)
+
+    assert registered == {
+        f"<headrace {pipeline.id} {each.place}>": each.source
+        for pipeline in told
+        for each in pipeline.selections
+    }
+    assert [[each.place for each in pipeline.selections] for pipeline in told] == [
+        ["outputs[1]"],
+        ["inputs[0]"],
+    ]
+    assert "# a outputs[1] when\ndef fused(batch):" in text_of(told, with_code=True)
 
 
 @pytest.mark.engine
