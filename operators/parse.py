@@ -34,7 +34,7 @@ from headrace.operators.parsing.splitting import SplitForm
 from headrace.operators.parsing.values import FieldValues, Mismatch
 
 CODES: Codes = {
-    "shorter-texts": "A pattern does not search texts as long as its transform allows.",
+    "shorter-texts": "A pattern takes shorter texts than its transform allows, or than others of its kind.",
 }
 
 LONGEST = 262_144

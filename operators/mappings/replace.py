@@ -16,7 +16,7 @@ from headrace.compiler.schema.fields import Boolean, MessageField, Text
 from headrace.compiler.schema.patterntext import PatternText
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.variants import VariantOf
-from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault, Severity
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
 from headrace.operators.mappings.mapping import OfField, present
@@ -24,6 +24,8 @@ from headrace.operators.mappings.mapping import OfField, present
 LARGEST = 16 * 1024 * 1024
 """Characters that a text may have behind it, which is as much as a message that comes in may have."""
 _LARGER = f"the result is longer than {LARGEST:,} characters"
+USUAL_BYTES = 3_000
+"""Of a text in which all matches of a pattern are replaced, unless its automaton is very large."""
 _SHARE = 4
 """The longest text a pattern takes may cost eight milliseconds: a batch that is worked on at once takes at
 most a quarter of that."""
@@ -79,6 +81,18 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
                 self._by_pattern  # noqa: B018  # it says what is wrong
             except PatternRefused as refused:
                 yield Fault("not-a-pattern", refused.message, path=("with",))
+
+    def examine(self) -> Iterator[Fault]:
+        """Remark on a pattern for which a text has to be shorter than the page says."""
+        if self.regex is not None and (longest := self._by_pattern.longest) < USUAL_BYTES:
+            yield Fault(
+                "shorter-texts",
+                f"this pattern is replaced in texts of at most {longest:,} bytes: a longer one fails",
+                expected="a pattern that begins with '^' and of which each character says how to go on",
+                suggestion=None if self.first else "set 'first' to true where one place is enough",
+                path=("regex",),
+                severity=Severity.WARNING,
+            )
 
     @property
     def takes_long(self) -> bool:  # type: ignore[override]  # depends on what is looked for

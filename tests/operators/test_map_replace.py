@@ -178,6 +178,29 @@ def made(ctx, mappings=1):
 
 
 @needs_engine
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"regex": r"[^0-9+]"}, []),
+        ({"regex": r"\?.*", "first": True}, []),
+        ({"regex": "[ab]*a[ab]{14}", "first": True}, []),
+        (
+            {"regex": "[ab]*a[ab]{14}"},
+            ["this pattern is replaced in texts of at most 350 bytes: a longer one fails"],
+        ),
+        ({"text": "a"}, []),
+    ],
+)
+def test_a_pattern_for_which_texts_have_to_be_short_is_told(options, said):
+    transform = Map.load(a_map(replace(**options, **{"with": ""})))
+
+    found = [*transform.examine(None)]
+
+    assert [each.message for each in found] == said
+    assert [each.path for each in found] == [("mappings", 0, "regex")] * len(said)
+
+
+@needs_engine
 def test_a_map_that_looks_for_a_pattern_takes_long():
     assert Map.load(a_map(replace(regex="x", **{"with": ""}))).slow_parts == 1
     assert Map.load(a_map(replace(text="x", **{"with": ""}))).slow_parts == 0
