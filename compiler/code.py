@@ -46,7 +46,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import PART, parts, slow_batch
+from headrace.compiler.delivery import PART, parts
 from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.largejson import LargeList
 
@@ -336,7 +336,7 @@ class Code:
         something, ``large`` makes an empty list for many messages.
         """
         result, begin, body = self._loop(in_slices=True)
-        size = slow_batch(self._slow_parts) if self._slow_parts else PART
+        size = max(1, PART // (self._slow_parts or 1))
         sized = f", {size}" if size < PART else ""
         last = [f"yield {result}", "return"]
         if self._returns_each is not None:

@@ -114,7 +114,10 @@ def test_every_one_compiles_and_is_gone_from_the_cache_afterwards():
     for loop in loops:
         compile(loop.source, "<shown>", "exec")
         assert loop.source.startswith("def fused(batch):\n")
-    assert [name for name in linecache.cache if name.startswith("<headrace ")] == []
+    left = [name for name in linecache.cache if name.startswith("<headrace ")]
+    assert [
+        name for name in left if not name.startswith("<headrace format ")
+    ] == []  # those are kept
 
 
 def test_a_run_that_is_too_much_source_is_told_as_the_loops_that_it_becomes():
