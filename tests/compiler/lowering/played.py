@@ -16,8 +16,8 @@ from tests.compiler.lowering.chains import Hurrying
 from tests.doubles import StubContext
 
 
-class Stopped:
-    """A clock at which it is always the same time: a chain in slices takes longer than another."""
+class Stopped(Clock):
+    """A clock that always tells the same time: a chain in slices takes longer than another."""
 
     def timestamp(self):
         return "2026-11-22T12:00:00.000000+00:00"
@@ -29,11 +29,16 @@ class Stopped:
         await asyncio.sleep(0)
 
 
+class StoppedHurrying(Stopped, Hurrying):
+    """The same, on which every slice is over as soon as somebody looks."""
+
+
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""
 
     def __init__(self, index, log, pacing=None, **state):
-        super().__init__(place=f"transforms[{index}]", **{"clock": Stopped(), **state})
+        clock = Stopped(asyncio.get_running_loop()) if pacing is None else pacing.clock
+        super().__init__(place=f"transforms[{index}]", clock=clock, **state)
         self.index = index
         self.log = log
         if pacing is not None:
@@ -103,7 +108,7 @@ def run_in_slices(transforms, batches, lowering):
 
 def in_slices():
     """Return the pacing for which every batch is large."""
-    return Pacing(Hurrying(), SliceShare(), large=0)
+    return Pacing(StoppedHurrying(), SliceShare(), large=0)
 
 
 def run_with_state(transforms, batches, lowering, key, bounds, remembered, pacing=lambda: None):
