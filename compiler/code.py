@@ -55,7 +55,9 @@ MOST_LINES = 10_000
 
 INDENT = "    "
 _MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
-_GIVEN, _FAILED = "given", "failed"
+_GIVEN, _FAILED, _LEFT = "given", "failed", "left"
+_MOST_APART = 20
+"""Messages of a batch that are done to by themselves at once, where each takes long: a few milliseconds."""
 
 
 class FunctionTooLong(Exception):
@@ -75,7 +77,7 @@ class TakesLong(BaseException):
 
 
 GLOBALS: dict[str, Any] = {
-    kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
+    kind.__name__: kind for kind in (GiveUp, TakesLong, Written, bool, dict, float, int, list, str)
 } | {"parts": parts, "large": LargeList}
 """What the source of a loop names. In the function's own globals, a name costs one check instead of two."""
 
@@ -106,6 +108,7 @@ class Code:
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
         self._apart: tuple[str, str] | None = None
+        self._takes_long = False
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
@@ -294,13 +297,21 @@ class Code:
         self._clauses = None
         self._messages = "reversed(batch)"
 
-    def leave_each(self, alone: Callable[..., object], lose: Callable[..., object]) -> None:
+    def leave_each(
+        self,
+        alone: Callable[..., object],
+        lose: Callable[..., object],
+        *,
+        takes_long: bool = False,
+    ) -> None:
         """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
 
         ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
-        end, if something is in it.
+        end, if something is in it. Where it ``takes_long``, a batch of which several raise is worked on in
+        slices, with a pause after each of them.
         """
         self._clauses = None
+        self._takes_long = takes_long
         self._apart = self.constant(alone, "alone"), self.constant(lose, "lose")
 
     def returns(self, expression: str) -> None:
@@ -371,16 +382,26 @@ class Code:
         lines = [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]
         if self._apart is None:
             return _OUT, self._before, lines
-        return _OUT, [*self._before, f"{_FAILED} = {{}}"], self._each_apart(lines, self._apart[0])
+        before = [*self._before, f"{_FAILED} = {{}}"]
+        ahead, behind = [], []
+        if self._takes_long and in_slices:
+            behind = ["yield"]
+        elif self._takes_long:
+            before.append(f"{_LEFT} = {_MOST_APART}")
+            # What failed has the function in its traceback: a circle.
+            too_many = [f"{INDENT}{_FAILED}.clear()", f"{INDENT}raise TakesLong"]
+            ahead = [f"{_LEFT} -= 1", f"if {_LEFT} < 0:", *too_many]
+        alone = [*ahead, f"{_OUT} += {self._apart[0]}({_GIVEN}, {_FAILED})", *behind]
+        return _OUT, before, self._each_apart(lines, alone)
 
-    def _each_apart(self, lines: Sequence[str], alone: str) -> list[str]:
-        """Return what is done in the loop, each message apart; what raises is left to ``alone``."""
+    def _each_apart(self, lines: Sequence[str], alone: Sequence[str]) -> list[str]:
+        """Return what is done in the loop, each message apart, and what with one that raises."""
         return [
             f"{INDENT}{_GIVEN} = {_MESSAGE}",
             f"{INDENT}try:",
             *(INDENT + line for line in lines),
             f"{INDENT}except Exception:",
-            f"{INDENT}{INDENT}{_OUT} += {alone}({_GIVEN}, {_FAILED})",
+            *(INDENT + INDENT + line for line in alone),
         ]
 
     def _told(self) -> list[str]:

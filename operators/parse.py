@@ -12,6 +12,7 @@ from headrace.compiler.code import Code, TakesLong
 from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.buildcontext import Context, Operator, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import FailsByMessage
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse
 from headrace.compiler.delivery import SLOW_BATCH, Batch, JsonValue
@@ -43,7 +44,13 @@ _MISMATCHES = (Mismatch, CastError)
 _POLICIES = {"error": "fail", "skip": "drop ignore", "keep": "pass leave"}
 
 
-class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok kv parse_regex"):
+class Parse(
+    FailsByMessage,
+    PerMessage,
+    kind="parse",
+    listed=7,
+    elsewhere="dissect extract grok kv parse_regex",
+):
     """Take the text of a field apart, and write what it says as fields of the message.
 
     Exactly one of the forms says how the text is read. What is written takes the place of fields of the
@@ -51,7 +58,8 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
 
     A text that does not fit, or is too long, or of which a value will not convert to its type, is left to
     `on_mismatch`, and nothing of it is written. Null is missing, as everywhere. A value that is no text
-    fails the batch.
+    fails the batch, or under `on_error: skip` costs its message, which is counted as lost. So does what
+    is an `error` by `on_missing` or `on_mismatch`.
     """
 
     one_of = ("regex", "preset", "split", "pairs", "csv")
@@ -139,7 +147,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
         Choice("error", "skip", "keep", never_absent=True, elsewhere=_POLICIES),
         "For a text that does not fit: the same.",
         default="error",
-        elsewhere="on_error on_failure on_no_match",
+        elsewhere="on_no_match",
     )
     max_length: int = option(
         Integer(min=1, max=LONGEST),
@@ -254,7 +262,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
             yield Demand(self.from_, ("from",), "set 'on_missing' to skip or keep here")
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
-        """A text fits; there is none; it does not fit. The last two not under ``error``."""
+        """A text fits; there is none; it does not fit, these two not under ``error``; it is skipped."""
         yield Branch("found", f"no text in '{self.from_}' ever fitted '{self.form.word}'")
         if self.on_missing != "error":
             said = f"'{self.from_}' was never missing ('on_missing' is {self.on_missing})"
@@ -262,6 +270,7 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
         if self.on_mismatch != "error":
             said = f"every text fitted '{self.form.word}' ('on_mismatch' is {self.on_mismatch})"
             yield Branch("mismatch", said)
+        yield from self.skipped()
 
     def counting(self, took: Took) -> Self:
         """Return one that tells of each message what was found."""
@@ -276,7 +285,8 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
         """Return the operator; one that does not fuse looks at the clock after each message."""
         if self.fuses:
             return super().operator(ctx)
-        return ctx.lift_pausing(OneByOne(self.step(ctx), ctx.clock).start)
+        lose = ctx.lose if self.skips_failing else None
+        return ctx.lift_pausing(OneByOne(self.step(ctx), ctx.clock, lose).start)
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: look at one message after the other."""
@@ -384,7 +394,9 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     def _bound(self, text: str, code: Code, demand: Callable[[str], None]) -> None:
         """Write the bounds of the length: of any text, and of one of a batch that is worked on at once."""
         most, form = code.name("most"), self.form
-        code.before(f"{most} = {form.at_once} // {code.sharing}")
+        # A batch in which the last message fails alone has been gone through once by then.
+        times = 2 if self.skips_failing else 1
+        code.before(f"{most} = {form.at_once // times} // {code.sharing}")
         with code.only(in_slices=False), code.block(f"if len({text}) > {most}:"):
             code.line(f"raise {code.constant(TakesLong, 'TakesLong')}")
         with (

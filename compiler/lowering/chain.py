@@ -203,7 +203,12 @@ def _apart(run: Sequence[PlacedTransform]) -> Apart | None:
     losing = [ctx.lose if transform.skips_failing else None for transform, ctx in run]
     if not any(losing):
         return None
-    return Apart([transform.step(unheard(ctx)) for transform, ctx in run], losing)
+    steps = [transform.step(unheard(ctx)) for transform, ctx in run]
+    return Apart(steps, losing, takes_long=_takes_long(run))
+
+
+def _takes_long(run: Sequence[PlacedTransform]) -> bool:
+    return any(transform.slow_parts for transform, _ in run)
 
 
 def _each(
@@ -255,7 +260,7 @@ def fuse(
     )
     raised = USUAL
     if apart is not None:
-        careful.leave_each(apart.alone, apart.tell)
+        careful.leave_each(apart.alone, apart.tell, takes_long=apart.takes_long)
         raised = "Exception"  # it knows of each message what to do
     source = loop_source(_LOOP, hopeful.source(), careful.source(), raised)
     paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source(), raised)

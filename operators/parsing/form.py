@@ -13,7 +13,7 @@ from headrace.operators.parsing.values import FieldValues
 MOST_NAMES = 1000
 """Fields that a text is taken apart into, whether a config names them or the text does."""
 
-SOME, MANY = 100_000, 2_000_000
+SOME, MANY = 50_000, 2_000_000
 """Characters that are taken apart in some milliseconds: where each may be a field, and where few are."""
 _FEW_NAMES = 20
 _MOST_WRITTEN = 100

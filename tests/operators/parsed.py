@@ -43,6 +43,20 @@ def handed_on(transform, *messages, ctx=None):
     return results
 
 
+def batches_of(transform, *batches, ctx):
+    """Return the batches that are handed on; the plain form and the generated one have to agree."""
+    seen = []
+
+    async def play():
+        for lowering in (plainly, lower):
+            ctx.lost.clear()
+            seen.append(await _handed_on(lowering, transform, batches, ctx))
+
+    run_virtual(play)
+    assert exact(seen[0]) == exact(seen[1])
+    return seen[0]
+
+
 def read(form, text, **options):
     """Return the fields that a text is taken apart into, or why it does not fit."""
     [made] = handed_on(parse(form, keep="parsed", **options), {"value": text})
@@ -52,13 +66,19 @@ def read(form, text, **options):
 async def _result(lowering, transform, message, ctx):
     ctx = ctx or StubContext(place="transforms[0]")
     ctx.failures.clear()
-    seen, source, untouched = [], Subject(), exact(message)
-    [operator] = lowering([(transform, ctx)], [])
-    source.pipe(over_lists(operator)).subscribe(seen.append)
-    source.on_next([message])
-    while ctx.pacing.slices.paused:
-        await ctx.clock.sleep(0)
-    assert exact(message) == untouched
+    seen = await _handed_on(lowering, transform, [[message]], ctx)
     if ctx.failures:
         return ctx.failures[0]
     return seen[0][0] if seen else None
+
+
+async def _handed_on(lowering, transform, batches, ctx):
+    seen, source, untouched = [], Subject(), exact([*batches])
+    [operator] = lowering([(transform, ctx)], [])
+    source.pipe(over_lists(operator)).subscribe(seen.append)
+    for batch in batches:
+        source.on_next(batch)
+    while ctx.pacing.slices.paused:
+        await ctx.clock.sleep(0)
+    assert exact([*batches]) == untouched
+    return seen

@@ -5,7 +5,7 @@ import pytest
 from headrace.compiler.component.fieldflow import FieldUse
 from tests.covered import Covered
 from tests.doubles import StubContext
-from tests.operators.parsed import TOPIC, handed_on, parse
+from tests.operators.parsed import TOPIC, batches_of, handed_on, parse
 
 POLICIES = ["error", "skip", "keep"]
 
@@ -125,6 +125,52 @@ def test_a_text_that_stands_for_nothing_is_null_whatever_its_type():
     ]
 
 
+# --- what fails
+
+ALL_FAIL = [{}, {"value": None}, {"value": 5}, {"value": "x"}, {"value": "x/y/z"}, 5]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        TOPIC,
+        pytest.param({"regex": "(?<site>[a-z]+)/(?<machine>[a-z]+)$"}, marks=pytest.mark.engine),
+    ],
+    ids=["in a loop", "by itself"],
+)
+def test_under_skip_what_fails_is_left_out_and_the_others_of_its_batch_go_on(form):
+    ctx = StubContext(place="transforms[0]")
+    it = parse(form, on_error="skip", keep="parsed", max_length=4)
+
+    [made] = batches_of(it, [{"value": "a/b"}, *ALL_FAIL, {"value": "c/d"}], ctx=ctx)
+
+    assert made == [{"site": "a", "machine": "b"}, {"site": "c", "machine": "d"}]
+    assert ctx.lost.total() == len(ALL_FAIL)
+    assert ctx.lost["field 'value' is missing or null"] == 3
+    assert ctx.lost["field 'value' is a number: expected a string"] == 1
+    assert ctx.lost["'value': the text has 5 characters, at most 4"] == 1
+
+
+def test_under_skip_what_the_policies_take_is_no_failure():
+    ctx = StubContext(place="transforms[0]")
+    it = parse(TOPIC, on_error="skip", on_missing="skip", on_mismatch="keep")
+
+    [made] = batches_of(it, [{}, {"value": "x"}, {"value": 5}, {"value": "a/b"}], ctx=ctx)
+
+    assert made == [{"value": "x"}, {"value": "a/b", "site": "a", "machine": "b"}]
+    assert ctx.lost == {"field 'value' is a number: expected a string": 1}
+
+
+def test_under_skip_an_object_that_cannot_be_put_where_it_belongs_costs_its_message():
+    ctx = StubContext(place="transforms[0]")
+    it = parse(TOPIC, on_error="skip", as_="x.y")
+
+    [made] = batches_of(it, [{"value": "a/b", "x": 5}, {"value": "a/b"}], ctx=ctx)
+
+    assert made == [{"value": "a/b", "x": {"y": {"site": "a", "machine": "b"}}}]
+    assert ctx.lost == {"cannot write 'x.y': 'x' is not an object": 1}
+
+
 # --- what does not fit
 
 TWO = "'value' does not fit split: 1 parts for 2 names"
@@ -208,6 +254,11 @@ def test_without_the_text_it_fails_unless_it_is_told_otherwise():
 
 SPLIT = "split: {by: /, into: [x, y]}"
 COVERED = [
+    Covered(
+        f"{{type: parse, from: v, {SPLIT}, on_error: skip}}",
+        "a: {1s: {v: n/m}, 2s: {w: 1}}",
+        ("no text in 'v' ever fitted 'split'", "no message was ever skipped by error"),
+    ),
     *(
         Covered(
             f"{{type: parse, from: v, {SPLIT}, on_missing: {policy}, on_mismatch: {policy}}}",

@@ -9,6 +9,8 @@ from headrace.compiler.delivery import SLOW_BATCH
 from headrace.compiler.lowering.chain import lower
 from headrace.operators.map import Map
 from headrace.operators.parse import Parse
+from headrace.operators.parsing.onebyone import OneByOne
+from tests.compiler.lowering.chains import Hurrying
 from tests.compiler.lowering.sliced import SlicedChain, Stage, longest_turn
 from tests.doubles import StubContext
 from tests.operators.parsed import TOPIC, parse
@@ -27,7 +29,7 @@ class Sliced(SlicedChain):
         super().__init__()
         self.ctx = StubContext(place="transforms[0]", clock=self.clock)
         self.ctx.pacing = self.pacing
-        [operator] = lower([(each, Stage(self.ctx)) for each in transforms], [])
+        [operator] = lower([(each, self.ctx) for each in transforms], [])
         self.runs(operator)
 
     @property
@@ -144,6 +146,69 @@ async def test_if_one_of_its_texts_does_not_fit_nothing_of_the_batch_is_handed_o
     assert ctx.failures == ["'value' does not fit regex"]
 
 
+@pytest.mark.engine
+@virtual
+async def test_under_skip_it_goes_on_without_them_and_tells_of_them_in_the_end():
+    chain, ctx = SlicedChain(), StubContext(place="transforms[0]")
+    ctx.pacing, ctx._clock = chain.pacing, chain.clock
+    it = parse({"regex": r"(?<machine>[a-z]+)@(?<site>[a-z.]+)"}, on_error="skip")
+    chain.runs(lower([(it, ctx)], [])[0])
+
+    chain.send([*topics(2, "m@n"), *topics(2, "x"), {"value": 5}, *topics(1, "m@o")])
+    assert not ctx.failures
+    await chain.settles()
+    chain.send(topics(1, "m@n"), topics(1, "x"))
+    await chain.settles()
+
+    assert [[each["site"] for each in batch] for batch in chain.batches] == [["n", "n", "o"], ["n"]]
+    assert ctx.lost == {
+        "'value' does not fit regex": 3,
+        "field 'value' is a number: expected a string": 1,
+    }
+    assert (len(ctx.failures), len(chain.broker.acknowledged)) == (3, 1)
+
+
+@pytest.mark.engine
+@virtual
+async def test_what_is_given_up_tells_of_nothing_and_keeps_nothing():
+    ctx = StubContext(clock=Hurrying())
+    it = OneByOne(parse({"regex": "(?<a>a)b"}, on_error="skip").step(ctx), ctx.clock, ctx.lose)
+    message = {"value": "x"}
+
+    paused = it.start([message, message], 0)
+    assert len(paused.failing["'value' does not fit regex"][1]) == 1
+    paused.close()
+
+    assert (paused.resume(0), paused.failing, ctx.failures) == ([[]], {}, [])
+
+
+@pytest.mark.parametrize("at", [0, SLOW_BATCH])
+@virtual
+async def test_under_skip_a_large_batch_goes_on_without_what_does_not_fit(at):
+    it, batch = Sliced(parse(TOPIC, on_error="skip"), COPY), topics(SLOW_BATCH + 1)
+    batch[at] = {"value": "x"}
+
+    it.send(batch, topics(1))
+    await it.settles()
+
+    assert [len(each) for each in it.batches] == [SLOW_BATCH, 1]
+    assert it.ctx.lost == {"'value' does not fit split: 1 parts for 2 names": 1}
+
+
+@pytest.mark.parametrize("skips", [0, 1])
+@virtual
+async def test_under_skip_a_text_that_is_long_for_its_batch_has_it_worked_on_in_slices(skips):
+    it = Sliced(parse(TOPIC, max_length=262_144, on_error="skip"))
+    longest = 262_144
+
+    it.send([*topics(19), *topics(skips, "x"), *topics(1, "n/" + "m" * (longest - 2))])
+    assert (len(it.batches), it.works) == (0, True)
+    await it.settles()
+
+    assert [len(each) for each in it.batches] == [20]
+    assert it.ctx.lost.total() == skips
+
+
 # --- no turn is long
 
 ACCESS = (
@@ -160,6 +225,16 @@ HOSTILE = {
     "types, at once": (
         {"csv": {"columns": NAMES}, "types": dict.fromkeys(NAMES, "integer")},
         "1," * 99,
+        500,
+    ),
+    "types, the last one does not fit": (
+        {"csv": {"columns": NAMES[:99]}, "types": dict.fromkeys(NAMES[:99], "integer")},
+        "1," * 98 + "x",
+        500,
+    ),
+    "pairs, the last one does not fit": (
+        {"pairs": PAIR, "as": "x", "types": {"b": "integer"}},
+        "a=1 " * 49 + "b=x",
         500,
     ),
     "many lines": ({"preset": "combined"}, ACCESS, 100_000),
@@ -192,13 +267,27 @@ def test_no_turn_is_long_with_a_pattern_that_has_several_ways_to_go_on(regex):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("policy", ["error", "keep"])
+@pytest.mark.parametrize("bad", [1, 20])
+@pytest.mark.parametrize("count", [100, 125, 250, 500])
+def test_no_turn_is_long_where_the_last_ones_of_a_batch_fail(count, bad):
+    form, text, _ = HOSTILE["types, the last one does not fit"]
+    fits, transform = text[:-1] + "1", Parse.load({"from": "value", **form, "on_error": "skip"})
+    batch = [*topics(count - bad, fits), *topics(bad, text)]
+
+    turns = [asyncio.run(longest_turn(transform, batch)) for _ in range(3)]
+
+    assert min(turns) < LONGEST
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("policy", ["error", "keep", "lost"])
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_turn_is_long(kind, policy):
     form, text, count = HOSTILE[kind]
     if "regex" in form:
         pytest.importorskip("rhai")
-    transform = Parse.load({"from": "value", **form, "on_mismatch": policy})
+    options = {"on_error": "skip"} if policy == "lost" else {"on_mismatch": policy}
+    transform = Parse.load({"from": "value", **form, **options})
     batch = [{"value": text} for _ in range(count)]
     gc.collect()
     gc.freeze()

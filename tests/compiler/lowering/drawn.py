@@ -265,6 +265,7 @@ def parses(draw):
         "on_mismatch": draw(policies),
         "keep": draw(st.sampled_from(["all", "all", "parsed"])),
         "max_length": draw(st.sampled_from([3, 65_536])),
+        "on_error": draw(on_errors),
         **form,
     }
     if form.keys() & {"pairs", "preset"} or draw(st.booleans()):
