@@ -9,8 +9,15 @@ from typing import ClassVar, Self
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.branches import Branch, Took, altered
-from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
+from headrace.compiler.component.buildcontext import (
+    Context,
+    FailedMessages,
+    Operator,
+    PacedStep,
+    Step,
+)
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import Failing, FailsByMessage, Lose
 from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import Demand, FieldUse
 from headrace.compiler.component.promises import HOLDS_NOTHING
@@ -39,6 +46,7 @@ _ITEMS = 100_000
 
 
 class Explode(
+    FailsByMessage,
     Transform,
     kind="explode",
     listed=9,
@@ -53,6 +61,10 @@ class Explode(
     What is no list, or an item that is no object and has no `as`, fails the batch. So do more than
     `max_items` messages of one batch, and more than 128 MiB of text that they share: a text counts once for
     each of them, as it does once they are written.
+
+    Under `on_error: skip` such a message costs itself, with all of its items, and is counted as lost; so
+    does one that is beyond one of the two bounds alone. All of a batch together still fails it, and a
+    message that is lost for one of its items counts there.
     """
 
     promises: ClassVar = (HOLDS_NOTHING,)
@@ -159,12 +171,13 @@ class Explode(
             yield Demand(self.from_, ("from",), "set 'on_missing' to skip or keep here")
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
-        """A list has items; one has none; `on_missing` is taken, unless it is `error`."""
+        """A list has items; one has none; `on_missing` is taken, unless it is `error`; one is skipped."""
         yield Branch("items", f"'{self.from_}' never had an item", ("from",))
         yield Branch("empty", f"'{self.from_}' was never empty", ("from",))
         if self.on_missing != "error":
             said = f"'{self.from_}' was never missing ('on_missing' is {self.on_missing})"
             yield Branch("on_missing", said)
+        yield from self.skipped()
 
     def counting(self, took: Took) -> Self:
         """Return one that tells what it found."""
@@ -181,11 +194,13 @@ class Explode(
 
     def step(self, ctx: Context) -> Step:
         """Return it in one go."""
-        return lambda batch: [made for made in self._exploded(batch) if made is not None]
+        paced = self.paced(ctx)
+        return lambda batch: [made for made in paced(batch) if made is not None]
 
     def paced(self, ctx: Context) -> PacedStep:
         """Return it in slices."""
-        return self._exploded
+        lose = ctx.lose if self.skips_failing else None
+        return lambda batch: self._exploded(batch, lose)
 
     def operator(self, ctx: Context) -> Operator:
         """Return the operator that pauses: one message may make a hundred thousand."""
@@ -196,13 +211,13 @@ class Explode(
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """Each message came from the one that had it in its list."""
-        sources = [
-            [index]
-            for index, message in enumerate(batch)
-            if (rows := self._rows(message)) is not None
-            for _ in rows.items
-        ]
+        sources = [[index] for index, message in enumerate(batch) for _ in self._made_of(message)]
         return [sources] if made else []
+
+    def _made_of(self, message: JsonValue) -> Batch:
+        """Return what is made of a message by itself; nothing of one that fails, if that is left out."""
+        lose = _lose_unheard if self.skips_failing else None
+        return next((made for made in self._exploded([message], lose) if made is not None), [])
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return whether the list is empty or missing."""
@@ -210,44 +225,68 @@ class Explode(
             return f"'{self.from_}' is missing or null, and 'on_missing' is skip"
         return f"'{self.from_}' is an empty list"
 
-    def _exploded(self, batch: Batch) -> Iterator[Batch | None]:
+    def _exploded(self, batch: Batch, lose: Lose | None) -> Iterator[Batch | None]:
         """Yield the messages as one batch in the end, if there are any; None where others may have a turn.
 
-        Nothing is made before it is certain how many there will be.
+        Nothing is made before it is certain how many there will be. ``lose`` is told of the messages that
+        the batch goes on without; without it the first of them fails the batch.
 
         Raises:
             BatchFailed: a message cannot be done, or there would be too many.
         """
-        found: list[FoundItems] = LargeList() if is_large(batch) else []
+        failing = Failing()
+        try:
+            made = yield from self._made(batch, None if lose is None else failing)
+            if lose is not None:
+                failing.tell(lose)
+        finally:
+            failing.clear()  # what was raised has this in its traceback: a circle
+        if made:
+            yield made
+
+    def _made(self, batch: Batch, failing: Failing | None) -> Generator[Batch | None, None, Batch]:
+        found: list[tuple[JsonValue, FoundItems]] = LargeList() if is_large(batch) else []
         count = shared = 0
         for part in parts(batch):
             for message in part:
-                rows = self._rows(message)
-                if rows is None:
+                try:
+                    rows = self._rows(message)
+                    if rows is None:
+                        continue
+                    of_all = 0
+                    if (items := len(rows.items)) > 1:
+                        size = size_of_few(rows.shared)
+                        if size is None:
+                            size = yield from size_of(rows.shared, MOST_SHARED // items)
+                        of_all = items * size
+                    if failing is not None:
+                        self._bound(items, of_all)
+                except Exception as cause:
+                    if failing is None:
+                        raise
+                    failing.add(message, cause)
                     continue
-                found.append(rows)
-                count += len(rows.items)
-                if len(rows.items) > 1:
-                    size = size_of_few(rows.shared)
-                    if size is None:
-                        size = yield from size_of(rows.shared, MOST_SHARED // len(rows.items))
-                    shared += len(rows.items) * size
-                if shared > MOST_SHARED:
-                    raise BatchFailed(
-                        "its messages share a text that is too long for as many: at most 128 MiB, counted "
-                        "for each"
-                    )
+                found.append((message, rows))
+                count += items
+                shared += of_all
+                self._bound(0, shared)
             yield None
+        self._bound(count, shared)
+        made = _list_for(count) if is_large(batch) or count > LARGE_BATCH else []
+        yield from made_of_all(found, made, None if failing is None else failing.add)
+        if isinstance(made, DecodedBatch):
+            made.slices += [MESSAGES_AT_ONCE] * (len(made) // MESSAGES_AT_ONCE)
+        return made
+
+    def _bound(self, count: int, shared: int) -> None:
+        if shared > MOST_SHARED:
+            raise BatchFailed(
+                "its messages share a text that is too long for as many: at most 128 MiB, counted for each"
+            )
         if count > self.max_items:
             raise BatchFailed(
                 f"makes {count:,} messages, at most {self.max_items:,} are allowed ('max_items')"
             )
-        made = _list_for(count) if is_large(batch) or count > LARGE_BATCH else []
-        yield from made_of_all(found, made)
-        if isinstance(made, DecodedBatch):
-            made.slices += [MESSAGES_AT_ONCE] * (len(made) // MESSAGES_AT_ONCE)
-        if made:
-            yield made
 
     def _rows(self, message: JsonValue) -> FoundItems | None:
         """Return the items of a message: itself, if it is handed on as it is; None if it is dropped.
@@ -290,6 +329,10 @@ class Explode(
     @cached_property
     def _kept_readers(self) -> Sequence[tuple[str, ReadField]]:
         return [(name, reader(DottedPath(path))) for name, path in self._kept.items()]
+
+
+def _lose_unheard(failed: FailedMessages) -> None:
+    """Tell nobody: it was told when the batch was done."""
 
 
 def _list_for(count: int) -> Batch:

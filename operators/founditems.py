@@ -16,6 +16,8 @@ _FIELDS_AT_ONCE = 20_000
 
 Make = Callable[[Sequence[JsonValue], int], Batch]
 """Returns the messages of some items, the first of which has this place in its list."""
+LeaveOut = Callable[[JsonValue, Exception], None]
+"""Takes a message of which nothing is made, and why."""
 ReadField = Callable[[dict[str, Any]], JsonValue]
 """Returns what a message has at a path, or `MISSING`."""
 
@@ -78,19 +80,39 @@ def as_it_is(message: JsonValue) -> FoundItems:
     return FoundItems([message], lambda some, _: [*some], [])
 
 
-def made_of_all(found: Iterable[FoundItems], made: Batch) -> Generator[None, None, None]:
+def made_of_all(
+    found: Iterable[tuple[JsonValue, FoundItems]], made: Batch, leave_out: LeaveOut | None = None
+) -> Generator[None, None, None]:
     """Add the messages of several that came; pause on the way.
 
-    What it raises is about the one whose messages are not all there yet.
+    With ``leave_out`` nothing is added of one that cannot be done.
+
+    Raises:
+        BatchFailed: one cannot be done, and is not left out.
     """
     left = _FIELDS_AT_ONCE
-    for rows in found:
-        left -= rows.fields(rows.items)
-        if left >= 0:
-            made += rows.make(rows.items, 0)
-            continue
-        yield from _in_parts(rows, made)
+    for message, rows in found:
+        start = len(made)
+        try:
+            left -= rows.fields(rows.items)
+            if left >= 0:
+                made += rows.make(rows.items, 0)
+                continue
+            yield from _in_parts(rows, made)
+        except BatchFailed as cause:
+            if leave_out is None:
+                raise
+            leave_out(message, cause)
+            yield from _cut_off(made, start)
         left = _FIELDS_AT_ONCE
+
+
+def _cut_off(made: Batch, start: int) -> Generator[None, None, None]:
+    """Let go of what was made from ``start`` on, as slowly as it was made; pause at least once."""
+    yield
+    while len(made) > start:
+        del made[max(start, len(made) - _ITEMS_AT_ONCE) :]
+        yield
 
 
 def _in_parts(rows: FoundItems, made: Batch) -> Generator[None, None, None]:
@@ -134,11 +156,11 @@ def _written(row: dict[str, Any], path: DottedPath, value: JsonValue) -> dict[st
 
 
 def _lengths(items: Sequence[JsonValue]) -> int:
-    """Return how many fields some objects have; 0 where one of them is none, which is told elsewhere."""
+    """Return how many fields some objects have; that one of them is none is told elsewhere."""
     try:
         return sum(map(len, items))
     except TypeError:
-        return 0
+        return sum(len(each) for each in items if each.__class__ is dict)
 
 
 def _fields_on(path: DottedPath, message: JsonValue) -> int:

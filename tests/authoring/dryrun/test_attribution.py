@@ -285,13 +285,22 @@ NO_INTEGER = (
     [
         (CASTING, NO_INTEGER),
         (
+            {"type": "parse", "from": "t", "csv": {"columns": ["a", "b"]}, "on_error": "skip"},
+            "skipped by error: 't' does not fit csv: 1 cells for 2 columns",
+        ),
+        (
+            {"type": "explode", "from": "l", "on_error": "skip"},
+            "skipped by error: field 'l' holds a number: expected objects",
+        ),
+        (
             {**script("msg.n = 10 / msg.n; emit(msg)"), "on_error": "skip"},
             "skipped by error: script line 1, column 12: '/' does not take an int and a string",
         ),
     ],
 )
 def test_a_message_that_is_skipped_by_error_is_told_of_with_the_text(transform, why):
-    trial = tried([transform], [{"n": 1}, {"n": "x"}, {"n": 5}], traced=True)
+    fits, bad = {"t": "1,2", "l": [{}]}, {"n": "x", "t": "1", "l": [{}, 5]}
+    trial = tried([transform], [fits | {"n": 1}, bad, fits | {"n": 5}], traced=True)
 
     assert trial.failure is None
     assert origins(trial, 0) == [[(0,), (2,)]]

@@ -123,9 +123,19 @@ scripts = st.sampled_from(
     }
 )
 loops = drawn.weighted(
-    drawn.some_maps, drawn.some_maps, drawn.filters, drawn.reducers(), st.just(drawn.COUNT)
+    *(drawn.some_maps, drawn.some_maps, drawn.filters, drawn.parses()),
+    *(drawn.reducers(), st.just(drawn.COUNT)),
 ).map(lambda made: made.dump())
 keepers = drawn.weighted(drawn.remembers, drawn.recalls).map(lambda made: made.dump())
+explodes = kind(
+    "explode",
+    **{
+        "from": drawn.weighted(drawn.paths, st.sampled_from("cd")),
+        "as": st.sampled_from(["a", "item"]),
+        "on_missing": st.sampled_from(["error", "skip", "keep"]),
+        "on_error": drawn.on_errors,
+    },
+)
 splitters = kind("splitter", out_size=st.integers(1, 3))
 asking = kind(
     "http",
@@ -136,7 +146,7 @@ asking = kind(
     ),
 )
 stages = drawn.weighted(
-    *(buffers, buffers, loops, loops, keepers, splitters, asking),
+    *(buffers, buffers, loops, loops, keepers, splitters, explodes, asking),
     *([scripts] if find_spec("rhai") else []),
 )
 chains = st.lists(stages, max_size=4)
