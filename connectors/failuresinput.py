@@ -40,7 +40,8 @@ class FailuresInput(
     One message for each message that a failure has cost, at most 1,000 of a batch; one alone where it cost
     none, as when an input loses its server. `message` is the message as it came to what failed; one that
     makes more than 20,000 values of its batch looked at does not come along. Of a payload that an input
-    skips because it is not JSON, `payload` is the text, at most 64 KiB of it.
+    skips because it is not JSON or does not fit its `format`, or of what it leaves out of one, `payload` is
+    the text, at most 64 KiB of it.
 
     It informs, and makes nobody wait: beyond `max_queued_bytes` failures are left out and counted, and
     `left_out` of the next one says how many. Without `upstream` it reads those of all pipelines, but of

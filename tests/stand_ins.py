@@ -12,6 +12,7 @@ from headrace.compiler.component.families import Input, Output, Transform
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Sink, Source
+from headrace.compiler.formats import CsvOptions, FormatOptions, PayloadFormat
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipeline import Pipeline
 
@@ -120,6 +121,25 @@ class Given(Input, kind="given"):
     def source(self, ctx: Context) -> Source:
         made: Source = self.made  # type: ignore[attr-defined]
         return made
+
+
+class Formatted(Given, kind="formatted"):
+    """The same in the format it is given."""
+
+    acknowledges = True
+
+    def payload_format(self) -> PayloadFormat:
+        is_bare = self.envelope is not None and self.envelope.wraps
+        csv = CsvOptions.load(self.csv)  # type: ignore[attr-defined]
+        return PayloadFormat.known[self.word](FormatOptions("utf-8", csv, is_bare))  # type: ignore[attr-defined]
+
+
+def formatted(source: Source, word: str, csv: dict[str, Any], **options: Any) -> Input:
+    """Return an input that reads this in a format."""
+    component = Formatted(**options)
+    for name, value in (("made", source), ("word", word), ("csv", csv)):
+        with_attribute(component, name, value)
+    return component
 
 
 class Acknowledging(Given, kind="acknowledging"):

@@ -107,7 +107,7 @@ class Columns:
         self, names: Sequence[str | None], options: CsvOptions, decoding: Decoding
     ) -> None:
         types, decimal = options.types or {}, options.decimal
-        self._width = len(names)
+        self._width, self._separator = len(names), options.separator
         self._named_by = "the header has" if options.header else "'columns' names"
         self._names: list[str] = []
         self._converts: list[tuple[int, ColumnCast]] = []
@@ -165,12 +165,18 @@ class Columns:
                 if row:
                     made.append(self._message(row, before + index, into.numbers_rows))
             except FormatMisfit as cause:
-                into.misfit(cause)
+                into.misfit(cause, self._text(row))
             if not index % self._one_by_one:
                 into.take(made)
                 made = []
                 yield
         into.take(made)
+
+    def _text(self, row: TableRow | FormatMisfit) -> bytes | None:
+        """Return the cells of a row as a text; what could not be read as cells has none."""
+        if isinstance(row, FormatMisfit):
+            return None
+        return self._separator.join(row).encode("utf-8", "replace")
 
     def _message(self, row: TableRow | FormatMisfit, number: int, numbers_rows: bool) -> JsonValue:
         """Return the message of one row: the plain truth.

@@ -35,7 +35,8 @@ class TooManyMessages(FormatMisfit):
         super().__init__(f"more than {MOST_MESSAGES:,} messages in one payload")
 
 
-LeaveOut = Callable[[FormatMisfit], None]
+LeaveOut = Callable[[FormatMisfit, bytes | None], None]
+"""Takes why something is left out, and the part of the payload that it is, where that is known."""
 
 
 class Intake:
@@ -77,13 +78,13 @@ class Intake:
             decoded.built.clear()
         self.take([*decoded])
 
-    def misfit(self, cause: FormatMisfit) -> None:
+    def misfit(self, cause: FormatMisfit, part: bytes | None) -> None:
         """Leave something out, or raise it."""
         if self._leave_out is None:
             raise cause
         self._left_out += 1
         self._bound()
-        self._leave_out(cause)
+        self._leave_out(cause, part)
 
     def _bound(self) -> None:
         if len(self.batch) + self._left_out > MOST_MESSAGES:

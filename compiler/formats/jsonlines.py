@@ -70,7 +70,7 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
                 try:
                     some.append(decode(line))
                 except NotJson as cause:
-                    into.misfit(_misfit(cause, payload, begin, row, into))
+                    into.misfit(_misfit(cause, payload, begin, row, into), line)
         into.take(some)
 
     def _long(
@@ -87,7 +87,7 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
                 into.take([decoding.decode(line)])
         except NotJson as cause:
             kind, _, _ = str(cause).partition(" (byte ")  # it was decoded between brackets
-            into.misfit(_misfit(NotJson(kind), payload, begin, 0, into))
+            into.misfit(_misfit(NotJson(kind), payload, begin, 0, into), line)
 
 
 def _together(piece: bytes, decoding: Decoding, *, is_looked_at: bool) -> Batch | None:

@@ -150,6 +150,8 @@ def pump_over(
 
         put_on = component.envelope.putting(place.warn_once, is_added=source.merges_metadata)
         enclose = Enclose(metadata, put_on)
+    if source.is_raw:
+        place.may_leave_unread()
     unpacking = Unpacking(
         source,
         parts.decoding,

@@ -297,8 +297,12 @@ class ComponentContext:
         self._parts.counters.skipped += 1
         self.warn_once(text)
 
-    def unread(self, why: str, payload: bytes) -> None:
-        """Tell those who read failures of a payload that the input skips: it is no failure of its own."""
+    def may_leave_unread(self) -> None:
+        """Have what the input skips counted from nothing on: who watches a figure has to see it change."""
+        self._failures.losses.expect("input", self.index, "error")
+
+    def unread(self, why: str, payload: bytes | None) -> None:
+        """Count what the input skips, and tell those who read failures: it is no failure of its own."""
         self._failures.unread(self.redact(why), self.index, payload)
 
     def has_warned(self, text: str) -> bool:

@@ -53,8 +53,8 @@ class Unpacking:
     warn_once: Callable[[str], None]
     with_origins: bool
     """Whether somebody asks where a batch came from."""
-    unread: Callable[[str, bytes], None]
-    """Is told why a payload is skipped, and of the payload."""
+    unread: Callable[[str, bytes | None], None]
+    """Is told why a payload or a part of one is skipped, and of that, where it is known."""
     format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""
 
@@ -95,7 +95,7 @@ class Unpacking:
                         for _ in self.format.slices(payload, into, self.decoding):
                             yield None
                     except FormatMisfit as cause:
-                        self._left_out(cause)
+                        self._left_out(cause, bytes(payload))
                         continue
                     batch = into.batch
                     if self.enclose is not None:
@@ -114,9 +114,13 @@ class Unpacking:
             yield None
         return enclosed
 
-    def _left_out(self, cause: FormatMisfit) -> None:
+    def _left_out(self, cause: FormatMisfit, part: bytes | None) -> None:
         """Tell of what does not fit: one warning for each kind, however many there are."""
-        self.warn_once(f"skipped what does not fit the format: {cause.kind}")
+        self._skip(f"skipped what does not fit the format: {cause.kind}", part)
+
+    def _skip(self, said: str, part: bytes | None) -> None:
+        self.warn_once(said)
+        self.unread(said, part)
         self.counters.skipped += 1
 
     async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
@@ -156,10 +160,7 @@ class Unpacking:
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")
-            said = f"skipped a payload that is not JSON: {kind}"
-            self.warn_once(said)
-            self.unread(said, payload)
-            self.counters.skipped += 1
+            self._skip(f"skipped a payload that is not JSON: {kind}", payload)
             return []
         return self._put_on([message], origin)
 

@@ -17,13 +17,25 @@ from headrace.compiler.runtime.failureinbox import (
     MOST_VALUES,
     FailureInbox,
 )
-from headrace.compiler.runtime.monitoring.losses import LostMessages
+from headrace.compiler.runtime.monitoring.losses import ComponentLoss, LostMessages
 from headrace.connectors.failuresinput import FailuresInput
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.map import Map
 from tests.doubles import refusals
 from tests.promises import promise
-from tests.stand_ins import Kept, RawTold, Slow, Told, batches, pipeline, reads, run, running, takes
+from tests.stand_ins import (
+    Kept,
+    RawTold,
+    Slow,
+    Told,
+    batches,
+    formatted,
+    pipeline,
+    reads,
+    run,
+    running,
+    takes,
+)
 from tests.stopwatch import Stopwatch
 from tests.virtual import virtual
 
@@ -128,6 +140,38 @@ async def test_a_payload_that_is_no_json_comes_as_text_and_not_all_of_a_large_on
     assert told[0]["error"].startswith("skipped a payload that is not JSON: ")
     assert "message" not in told[0]
     assert running(it, "orders").failures.total == 0
+    assert [*running(it, "orders").failures.losses] == [ComponentLoss("input", 0, "error", 2)]
+    await it.close()
+
+
+LEFT_OUT = [
+    ("ndjson", b'{"n": 1}\n{"n":\nno json\n{"n": 2}\n', ['{"n":', "no json"], "not JSON: "),
+    ("csv", b'a,b\n1,2\n3\n"4,5",6,7\n', ["3", "4,5,6,7"], "a row with another number of cells"),
+    ("csv", b"a,a\n1,2\n", ["a,a\n1,2\n"], "a name stands twice in the header"),
+    ("csv", b"a,b\n1," + b"x" * 200_000 + b"\n", [None], "a cell"),
+]
+
+
+@pytest.mark.parametrize(("format", "payload", "texts", "why"), LEFT_OUT)
+@virtual
+async def test_what_a_format_leaves_out_of_a_payload_comes_as_text_and_is_counted(
+    format: str, payload: bytes, texts: list[str | None], why: str
+) -> None:
+    it, kept = engine(), Kept()
+    source = RawTold(it.clock, [0.5, [(payload, 0)]])
+    reading = formatted(source, format, {})
+    await run(it, pipeline("orders", [reading], [], [takes(Kept())]))
+    await run(it, pipeline("faults", [failures("orders")], [], [takes(kept)]))
+    await it.clock.sleep(1)
+
+    told = [each for batch in kept.batches for each in batch]
+    assert [each.get("payload") for each in told] == texts
+    places = {(each["stage"], each["component"], each["input_index"]) for each in told}
+    assert places == {("input", None, 0)}
+    assert all(f"skipped what does not fit the format: {why}" in each["error"] for each in told)
+    assert running(it, "orders").failures.total == 0
+    [loss] = running(it, "orders").failures.losses
+    assert loss == ComponentLoss("input", 0, "error", len(texts))
     await it.close()
 
 

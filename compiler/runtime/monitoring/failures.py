@@ -82,7 +82,7 @@ class Failures:
         Of an input that is known ``component`` is None all the same: that is how failures are told apart.
         """
         if lost is not None and component is not None:
-            self.losses.add(stage, component, lost)
+            self.losses.add(stage, component, lost.reason, len(lost.messages))
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
         self.table.count(stage, component, message, input_index)
@@ -92,8 +92,9 @@ class Failures:
         if self._hear is not None:
             self._hear(stage, component, message, input_index, lost)
 
-    def unread(self, why: str, input_index: int, payload: bytes) -> None:
-        """Tell those who read failures of a payload that is skipped; it is counted elsewhere."""
+    def unread(self, why: str, input_index: int, payload: bytes | None) -> None:
+        """Count a payload, or a part of one, that is skipped, and tell those who read failures."""
+        self.losses.add("input", input_index, "error", 1)
         if self._hear is not None:
             self._hear("input", None, why, input_index, payload)
 

@@ -13,7 +13,7 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Stopped
 
 LossReason = Literal["error", "batch", "stopped"]
-"""The message could not be done and its batch went on without it; its batch failed; or there was no time
+"""The message could not be done, or read, and the others went on; its batch failed; or there was no time
 left before the pipeline ended."""
 
 
@@ -48,9 +48,9 @@ class Losses:
         """Tell of what was not lost yet, too: who watches a figure has to see it change."""
         self._counts[stage, component, reason] += 0
 
-    def add(self, stage: Stage, component: int, lost: LostMessages) -> None:
-        """Count messages."""
-        self._counts[stage, component, lost.reason] += len(lost.messages)
+    def add(self, stage: Stage, component: int, reason: LossReason, count: int) -> None:
+        """Count messages; of an input also what it could not make a message of."""
+        self._counts[stage, component, reason] += count
 
     def __iter__(self) -> Iterator[ComponentLoss]:
         for (stage, component, reason), count in self._counts.items():

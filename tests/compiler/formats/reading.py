@@ -42,7 +42,10 @@ def kept(word: str, payload: bytes, **csv: Any) -> tuple[Any, list[str]]:
     """Return the messages of what fits, and the kinds of what is left out."""
     left_out: list[FormatMisfit] = []
     format = _format(word, "utf-8", False, csv)
-    batch = _on_a_loop(lambda: decoded(format, payload, Decoding(), left_out.append), payload)
+    batch = _on_a_loop(
+        lambda: decoded(format, payload, Decoding(), lambda cause, _: left_out.append(cause)),
+        payload,
+    )
     return [*batch], [each.kind for each in left_out]
 
 

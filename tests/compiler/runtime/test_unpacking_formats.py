@@ -11,30 +11,13 @@ import pytest
 
 from headrace.compiler.clock import run_virtual
 from headrace.compiler.component.envelopes import Envelope, Merge, Wrap
-from headrace.compiler.component.families import Input
-from headrace.compiler.edges import Source
-from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, FormatOptions, PayloadFormat
+from headrace.compiler.formats import MOST_MESSAGES
 from headrace.compiler.runtime import turns
 from headrace.compiler.runtime.pump import BATCHES_UNDER_WAY, most_under_way
-from tests.stand_ins import Kept, RawTold, engine, pipeline, takes, with_attribute
+from tests.stand_ins import Kept, RawTold, engine, formatted, pipeline, takes
 
 LONGEST = 0.02
 """Seconds of this thread's CPU time."""
-
-
-class Formatted(Input, kind="formatted"):
-    """An input that reads the source it is given, in the format it is given."""
-
-    acknowledges = True
-
-    def source(self, ctx: Any) -> Source:
-        made: Source = self.made  # type: ignore[attr-defined]
-        return made
-
-    def payload_format(self) -> PayloadFormat:
-        is_bare = self.envelope is not None and self.envelope.wraps
-        csv = CsvOptions.load(self.csv)  # type: ignore[attr-defined]
-        return PayloadFormat.known[self.word](FormatOptions("utf-8", csv, is_bare))  # type: ignore[attr-defined]
 
 
 class Reading:
@@ -59,9 +42,7 @@ class Reading:
             )
             source.max_batch = max_batch
             kept = Kept()
-            component = Formatted(envelope=envelope, ack=ack)
-            for name, value in (("made", source), ("word", word), ("csv", csv)):
-                with_attribute(component, name, value)
+            component = formatted(source, word, csv, envelope=envelope, ack=ack)
             await it.compile(pipeline("p", [component], [], [takes(kept)]))
             began = thread_time()
             while not kept.finished:
