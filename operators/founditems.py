@@ -16,7 +16,7 @@ _FIELDS_AT_ONCE = 20_000
 
 Make = Callable[[Sequence[JsonValue], int], Batch]
 """Returns the messages of some items, the first of which has this place in its list."""
-LeaveOut = Callable[[JsonValue, Exception], None]
+LeaveMessageOut = Callable[[JsonValue, Exception], None]
 """Takes a message of which nothing is made, and why."""
 ReadField = Callable[[dict[str, Any]], JsonValue]
 """Returns what a message has at a path, or `MISSING`."""
@@ -81,7 +81,9 @@ def as_it_is(message: JsonValue) -> FoundItems:
 
 
 def made_of_all(
-    found: Iterable[tuple[JsonValue, FoundItems]], made: Batch, leave_out: LeaveOut | None = None
+    found: Iterable[tuple[JsonValue, FoundItems]],
+    made: Batch,
+    leave_out: LeaveMessageOut | None = None,
 ) -> Generator[None, None, None]:
     """Add the messages of several that came; pause on the way.
 

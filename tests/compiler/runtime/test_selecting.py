@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.component.conditions import all_hold
 from headrace.compiler.config.program import Program
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.edges import INBOX_BATCHES
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.connectors.pipelineinput import PipelineInput
 from tests.compiler.component.conditions.asked import conditions, exists, numeric, of
+from tests.compiler.lowering.chains import Hurrying
 from tests.compiler.lowering.drawn import alike, other, whens
 from tests.compiler.runtime.reverts import target
 from tests.examples import examples
@@ -122,6 +128,25 @@ async def test_a_write_that_fails_costs_what_was_wanted_alone() -> None:
 
     assert running(it, "p").failures.by_stage["output"] == 1
     assert source.acknowledged == [0, 1]
+    await it.close()
+
+
+@virtual
+async def test_what_an_output_has_not_looked_at_when_the_time_is_over_is_lost_by_that() -> None:
+    it, kept = Engine(Hurrying()), Kept()
+    large = temps(*[90, 1] * LARGE_BATCH)
+    source = Told(it.clock, [batches(large, temps(2))])
+    await it.compile(pipeline("p", [reads(source)], [], [takes(kept, when=HOT)]))
+    ended = running(it, "p")
+    for _ in range(5):  # it looks at some of them
+        await asyncio.sleep(0)
+
+    await ended.stop(0)
+
+    # Nobody knows which of them it wanted: all that had come to it counts, as at any other step.
+    [loss] = ended.failures.losses
+    assert loss == ComponentLoss("output", 0, "stopped", ended.lost)
+    assert ended.lost == ended.counters.outbound - 2 * sum(map(len, kept.batches)) > 0
     await it.close()
 
 
