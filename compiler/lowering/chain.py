@@ -204,11 +204,7 @@ def _apart(run: Sequence[PlacedTransform]) -> Apart | None:
     if not any(losing):
         return None
     steps = [transform.step(unheard(ctx)) for transform, ctx in run]
-    return Apart(steps, losing, takes_long=_takes_long(run))
-
-
-def _takes_long(run: Sequence[PlacedTransform]) -> bool:
-    return any(transform.slow_parts for transform, _ in run)
+    return Apart(steps, losing, takes_long=any(transform.slow_parts for transform, _ in run))
 
 
 def _each(

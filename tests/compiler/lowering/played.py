@@ -22,12 +22,6 @@ class Stopped(Clock):
     def timestamp(self):
         return "2026-11-22T12:00:00.000000+00:00"
 
-    def monotonic(self):
-        return 0.0
-
-    async def sleep(self, seconds):
-        await asyncio.sleep(0)
-
 
 class StoppedHurrying(Stopped, Hurrying):
     """The same, on which every slice is over as soon as somebody looks."""
@@ -38,7 +32,7 @@ class Stage(StubContext):
 
     def __init__(self, index, log, pacing=None, **state):
         clock = Stopped(asyncio.get_running_loop()) if pacing is None else pacing.clock
-        super().__init__(place=f"transforms[{index}]", clock=clock, **state)
+        super().__init__(place=f"transforms[{index}]", **{"clock": clock, **state})
         self.index = index
         self.log = log
         if pacing is not None:

@@ -44,7 +44,7 @@ async def longest_turn(transform, batch):
     clock, chain, longest = Clock(asyncio.get_running_loop()), SlicedChain(), 0.0
     ctx = StubContext(place="transforms[0]", clock=clock)
     ctx.pacing = Pacing(clock, SliceShare())
-    [operator] = lower([(transform, Stage(ctx))], [])
+    [operator] = lower([(transform, ctx)], [])
     chain.runs(operator)
     last = thread_time()
     chain.source.on_next(Delivery(batch, Broker().window))
@@ -53,7 +53,7 @@ async def longest_turn(transform, batch):
         last = thread_time()
         await clock.sleep(0)
         longest = max(longest, thread_time() - last)
-    assert len(chain.batches) + len(ctx.failures) == 1
+    assert chain.batches or ctx.failures
     return longest
 
 
