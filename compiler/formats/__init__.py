@@ -23,11 +23,10 @@ from headrace.compiler.formats.plaintext import WholeText
 from headrace.compiler.formats.textlines import TextLines
 from headrace.compiler.formats.jsonlines import JsonLines
 from headrace.compiler.formats.csvtable import CsvTable
-from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
+from headrace.compiler.formats.csvoptions import CsvOptions
 
 __all__ = [
     "ENCODINGS",
-    "MOST_COLUMNS",
     "MOST_MESSAGES",
     "CsvOptions",
     "CsvTable",

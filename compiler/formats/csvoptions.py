@@ -3,54 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
 
 from headrace.compiler.casts import CASTS, DECIMAL_MARKS, OTHER_NAMES
-from headrace.compiler.schema.fields import Boolean, Choice, Identifier, Integer, Text, refused
+from headrace.compiler.csvtext import COMMA, MOST_COLUMNS, CsvSeparator
+from headrace.compiler.schema.fields import Boolean, Choice, Integer
+from headrace.compiler.schema.partnames import NameOrNull, named_twice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf
 from headrace.compiler.text.diagnostics import Fault, shown
 
-MOST_COLUMNS = 1_000
-"""Columns of a table."""
 MOST_SKIPPED = 1_000
 """Rows that may be left out before the header."""
-
-
-class CsvColumn(Text):
-    """The name of a column, which is the name of a field; null leaves the column out."""
-
-    takes_null: ClassVar = True
-    is_null_absent = False
-    is_null_told: ClassVar = True
-    noun = "name"
-    expects = "a name, or null"
-
-    def read(self, value: Any) -> str | None:
-        """Take a name that is not empty."""
-        if value is None:
-            return None
-        name: str = Identifier().read(super().read(value))
-        return name
-
-
-class CsvSeparator(Text):
-    """What stands between cells: one character."""
-
-    expects = "one character"
-
-    def read(self, value: Any) -> str:
-        """Take a character that means nothing else."""
-        text: str = super().read(value)
-        if len(text) != 1 or text in '"\r\n':
-            raise refused(
-                "wrong-type" if len(text) != 1 else "not-a-choice",
-                f"expected {self.expects} that is no quote and no line end, found {shown(text)}",
-                found=text,
-                expected=self.expects,
-                hint='write "\\t"' if text in ("\\t", "tab") else None,
-            )
-        return text
 
 
 class CsvOptions(Record):
@@ -63,7 +26,7 @@ class CsvOptions(Record):
         elsewhere="has_header header_row headers",
     )
     columns: Sequence[str | None] | None = option(
-        ListOf(CsvColumn(), at_least=1, at_most=MOST_COLUMNS),
+        ListOf(NameOrNull(), at_least=1, at_most=MOST_COLUMNS),
         "Names in order, in place of those of the header; null leaves a column out.",
         default=None,
         elsewhere="column_names fieldnames fields names",
@@ -71,7 +34,7 @@ class CsvOptions(Record):
     separator: str = option(
         CsvSeparator(),
         'Between cells. A `"` quotes a cell, and is doubled inside.',
-        default=",",
+        default=COMMA,
         elsewhere="comma delimiter sep",
     )
     types: Mapping[str, str] | None = option(
@@ -102,23 +65,9 @@ class CsvOptions(Record):
                 expected="'columns': their names in order",
                 path=("columns",),
             )
+        if self.columns is not None:
+            yield from named_twice(self.columns, "columns")
         names = [each for each in self.columns or () if each is not None]
-        if self.columns is not None and not names:
-            yield Fault(
-                "out-of-range",
-                "every column is left out",
-                expected="at least one name",
-                path=("columns",),
-            )
-        for index, name in enumerate(self.columns or ()):
-            if name is not None and name in (self.columns or ())[:index]:
-                yield Fault(
-                    "duplicate",
-                    f"the column {shown(name)} stands twice",
-                    found=shown(name),
-                    expected="each name once",
-                    path=("columns", index),
-                )
         for name in self.types or () if self.columns is not None else ():
             if name not in names:
                 yield Fault(

@@ -11,12 +11,11 @@ import io
 from collections.abc import Generator, Iterator
 from itertools import islice
 
+from headrace.compiler import csvtext
 from headrace.compiler.formats.format import FormatMisfit
 
 MOST_ROW = 256 * 1024
 """Characters of a row. The reader takes 14 ns for each of the costliest, empty cells: 4 ms."""
-MOST_CELL = 128 * 1024
-"""Characters of a cell: the limit of Python's reader, as it stands where nobody has changed it."""
 ROWS_AT_ONCE = 256
 """Rows that are read before others may have their turn."""
 
@@ -26,13 +25,6 @@ TableRow = list[str]
 RowReading = Generator[list[TableRow | FormatMisfit], None, str]
 """Yields rows, and returns the text of one that is not over."""
 
-_OPEN = "unexpected end of data"
-_WORDS = (
-    ("expected after", "a quote closes before the end of its cell"),
-    ("field larger", f"a cell of more than {MOST_CELL:,} characters"),
-    ("new-line character", "a carriage return without a line feed"),
-    (_OPEN, "a quote is never closed"),
-)
 _LONG = f"longer than {MOST_ROW:,} characters"
 
 
@@ -65,7 +57,7 @@ def rows(texts: Iterator[str], separator: str) -> Iterator[list[TableRow | Forma
 
 def _whole(text: str, separator: str, *, is_last: bool) -> RowReading:
     """Yield the rows of whole lines: many at a time, as long as nothing is wrong with them."""
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator, strict=True)
+    reader = csvtext.rows_of(io.StringIO(text, newline="\n"), separator)
     read = 0
     """Lines whose rows are known."""
     try:
@@ -84,7 +76,7 @@ def _one_by_one(lines: list[str], separator: str, *, is_last: bool) -> RowReadin
     """Lines whose rows are known."""
     some: list[TableRow | FormatMisfit] = []
     while read < len(lines):
-        reader = csv.reader(following, delimiter=separator, strict=True)
+        reader = csvtext.rows_of(following, separator)
         begun = read
         try:
             for row in reader:
@@ -94,12 +86,11 @@ def _one_by_one(lines: list[str], separator: str, *, is_last: bool) -> RowReadin
                     yield some
                     some = []
         except csv.Error as cause:
-            said = str(cause)
-            if said == _OPEN and not is_last:
+            why = csvtext.fault(cause)
+            if why == csvtext.NOT_OVER and not is_last:
                 yield some
                 return "".join(lines[read:])
             read = begun + reader.line_num
-            why = next((ours for theirs, ours in _WORDS if theirs in said), "no row of a table")
             some.append(FormatMisfit(why))
         if len(some) >= ROWS_AT_ONCE:
             yield some

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from headrace.compiler.casts import CastError
+from headrace.compiler.csvtext import MOST_COLUMNS
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.formats.characters import pieces
 from headrace.compiler.formats.csvcells import CellCast, ColumnCast, as_strings, cast_of, converting
 from headrace.compiler.formats.csvobjects import made_of
-from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
+from headrace.compiler.formats.csvoptions import CsvOptions
 from headrace.compiler.formats.csvrows import TableRow, rows
 from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import Decoding

@@ -1,8 +1,8 @@
 """Messages as rows of CSV, as outputs write them into parts.
 
-`CsvTable` is written twice. The plain way makes cell by cell. Before it a batch goes the usual way, which
-is generated: strings are put in unseen, and what they may hold that has to be quoted is looked for once in
-all rows together. Where that is found, the rows are made again with a look at each string.
+`CsvRowWriter` is written twice. The plain way makes cell by cell. Before it a batch goes the usual way,
+which is generated: strings are put in unseen, and what they may hold that has to be quoted is looked for
+once in all rows together. Where that is found, the rows are made again with a look at each string.
 
 Measured on 3.11, ns a message of five columns, batches of 100: usually 800, with a look at each string
 1,230, plainly 2,200; as `ndjson` 180, by the `csv` module, which writes booleans and some numbers
@@ -19,45 +19,23 @@ from typing import Any
 from headrace.compiler.batchloops import of_each
 from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.csvtext import COMMA, MOST_COLUMNS, QUOTE, SIGNS, WrittenSeparator, quoted
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
-from headrace.compiler.schema.fields import Boolean, MessageField, Text, refused
+from headrace.compiler.schema.fields import Boolean, MessageField
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault, repeated
 from headrace.compiler.texttemplates import put_in
 
-MOST_COLUMNS = 1000
 LONGEST_ROW = 1024 * 1024
 """Characters of a row. Quoting takes up to 10 ns for each."""
-SIGNS = frozenset("=+-@")
-"""What a string begins with that a spreadsheet takes for a formula."""
 INLINE_COLUMNS = 50
 """Columns up to which the usual values are written in place: it takes 0.5 ms a column to compile."""
 UNUSUAL_BATCHES = 16
 """Batches that are made with a look at each string from the start, where one had to be made again."""
-
-
-class CellSeparator(Text):
-    """What stands between cells: one character that no number has in it."""
-
-    expects = "one character that is no letter, digit, quote, line end, or one of + - . = @"
-
-    def read(self, value: Any) -> str:
-        """Take one that tells where a cell ends."""
-        text: str = super().read(value)
-        if len(text) != 1 or text.isalnum() or text in '"\r\n+-.=@\0':
-            hint = 'write "\\t"' if text.lower() in ("\\t", "tab") else None
-            raise refused(
-                "not-a-choice",
-                f"expected {self.expects}",
-                found=text,
-                expected=self.expects,
-                hint=hint,
-            )
-        return text
 
 
 class CsvWriting(Record):
@@ -81,9 +59,9 @@ class CsvWriting(Record):
         elsewhere="has_header headers write_header",
     )
     separator: str = option(
-        CellSeparator(),
+        WrittenSeparator(),
         'What stands between cells; a tab is `"\\t"`.',
-        default=",",
+        default=COMMA,
         elsewhere="comma delimiter delim sep",
     )
 
@@ -96,7 +74,7 @@ class CsvWriting(Record):
         )
 
 
-class CsvTable:
+class CsvRowWriter:
     """Makes rows of batches."""
 
     def __init__(self, config: CsvWriting, ctx: Context) -> None:
@@ -132,7 +110,7 @@ class CsvTable:
             if (
                 text.count(self._separator) == len(batch) * self._commas
                 and text.count("\n") == len(batch)
-                and '"' not in text
+                and QUOTE not in text
                 and "\r" not in text
             ):
                 return self._bounded(rows, text)
@@ -198,13 +176,13 @@ class CsvTable:
             raise _too_long()
         if (
             self._separator in text
-            or '"' in text
+            or QUOTE in text
             or "\n" in text
             or "\r" in text
             or text[:1] in SIGNS
             or not (text or self._commas)  # else the row is an empty line
         ):
-            return '"' + text.replace('"', '""') + '"'
+            return quoted(text)
         return text
 
 

@@ -13,7 +13,7 @@ from headrace.compiler.jsontext import encode, encode_lines
 from headrace.compiler.largejson import encode_large, encode_large_lines
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.texttemplates import TextTemplate, made_texts
-from headrace.connectors.disk.csvparts import CsvTable, CsvWriting
+from headrace.connectors.disk.csvparts import CsvRowWriter, CsvWriting
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def text_format(template: TextTemplate, ctx: Context) -> PartFormat:
 
 def csv_format(config: CsvWriting, ctx: Context) -> PartFormat:
     """Return the format of a row for each message."""
-    table = CsvTable(config, ctx)
+    table = CsvRowWriter(config, ctx)
     begin = table.header() if config.header else b""
     return _of_rows("csv", "text/csv; charset=utf-8", begin, table)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 
+from headrace.compiler import csvtext
+from headrace.compiler.casts import DECIMAL_MARKS
 from headrace.compiler.code import Code
+from headrace.compiler.csvtext import MOST_COLUMNS, CsvSeparator
 from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.partnames import NameOrNull, named_twice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
-from headrace.operators.parsing.form import MANY, MOST_NAMES, InOrder, Insist
-from headrace.operators.parsing.partnames import NameOrNull, SeparatorCharacter, named_twice
+from headrace.operators.parsing.form import MANY, InOrder, Insist
 from headrace.operators.parsing.values import Mismatch
 
 
@@ -22,19 +25,19 @@ class CsvLineForm(Record, InOrder):
     usual_nulls = ("",)
 
     columns: tuple[str | None, ...] = option(
-        ListOf(NameOrNull(), at_least=1, at_most=MOST_NAMES),
+        ListOf(NameOrNull(), at_least=1, at_most=MOST_COLUMNS),
         "What each cell is called, in order; null leaves one out.",
         elsewhere="fields headers names",
     )
     separator: str = option(
-        SeparatorCharacter(),
+        CsvSeparator(),
         "What stands between cells.",
-        default=",",
+        default=csvtext.COMMA,
         elsewhere="delimiter",
     )
     decimal: str = option(
-        Choice(".", ","),
-        "What stands before the decimals of a `float`; a point is taken as well.",
+        Choice(*DECIMAL_MARKS),
+        "What stands before the decimals of a `float`.",
         default=".",
         elsewhere="decimal_point decimal_separator",
     )
@@ -72,12 +75,12 @@ class CsvLineForm(Record, InOrder):
 
     def _cells(self) -> Callable[[str], list[str]]:
         """Return what cuts one text. Without a character in it there is one empty cell."""
-        reader, separator, error = csv.reader, self.separator, csv.Error
+        rows_of, separator = csvtext.rows_of, self.separator
 
         def cells(text: str) -> list[str]:
             try:
-                return next(reader((text,), delimiter=separator, strict=True)) or [""]
-            except error:
-                raise Mismatch("it is not well-formed") from None
+                return next(rows_of((text,), separator)) or [""]
+            except csv.Error as cause:
+                raise Mismatch(csvtext.fault(cause)) from None
 
         return cells

@@ -8,7 +8,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.schema.records import Record, option
 from headrace.operators.parsing.form import MOST_NAMES, Fields, TextForm
-from headrace.operators.parsing.partnames import SeparatorText
+from headrace.operators.parsing.separatortext import SeparatorText
 from headrace.operators.parsing.values import FieldValues, Mismatch
 
 

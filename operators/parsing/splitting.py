@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from headrace.compiler.code import Code
 from headrace.compiler.schema.fields import Boolean
+from headrace.compiler.schema.partnames import NameOrNull, named_twice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.parsing.form import MOST_NAMES, InOrder, Insist
-from headrace.operators.parsing.partnames import NameOrNull, SeparatorText, named_twice
+from headrace.operators.parsing.separatortext import SeparatorText
 from headrace.operators.parsing.values import Mismatch
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from headrace.compiler.casts import CASTS, CastError
+from headrace.compiler.casts import CASTS, COMMA, CastError, float_with_comma
 from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
@@ -63,6 +63,6 @@ class FieldValues:
         cast = CASTS[word]
         if word == "json":
             return lambda text: cast(text, self.ctx.decoding)
-        if word == "float" and self.decimal != ".":
-            return lambda text: cast(text if "." in text else text.replace(self.decimal, "."))
+        if word == "float" and self.decimal == COMMA:
+            return float_with_comma
         return cast

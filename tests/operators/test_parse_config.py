@@ -33,7 +33,7 @@ SPLIT = {"by": "/", "into": ["a"]}
         ),
         (
             {"from": "v", "csv": {"columns": [None, None]}},
-            ["csv.columns: 'columns' has no name, so nothing would be written"],
+            ["csv.columns: 'columns' has no name: every one is left out"],
         ),
         (
             {"from": "v", "csv": {"columns": ["a"], "separator": '"'}},

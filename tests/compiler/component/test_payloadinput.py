@@ -47,19 +47,25 @@ def test_left_out_it_is_json_and_nothing_is_echoed() -> None:
         ({"csv": {}}, "'csv' says how rows are read, and the format is json"),
         ({"encoding": "latin-1"}, "json is UTF-8"),
         ({"format": "ndjson", "encoding": "utf-16"}, "ndjson is UTF-8"),
-        ({"format": "csv", "csv": {"columns": ["a", "b", "a"]}}, 'the column "a" stands twice'),
-        ({"format": "csv", "csv": {"columns": [None]}}, "every column is left out"),
+        (
+            {"format": "csv", "csv": {"columns": ["a", "b", "a"]}},
+            "'a' is the name of columns[0] already",
+        ),
+        (
+            {"format": "csv", "csv": {"columns": [None]}},
+            "'columns' has no name: every one is left out",
+        ),
         (
             {"format": "csv", "csv": {"columns": ["a"], "types": {"b": "float"}}},
             'there is no column "b"',
         ),
         (
             {"format": "csv", "csv": {"separator": ";;"}},
-            'expected one character that is no quote and no line end, found ";;"',
+            'expected one character that is no quote and ends no line, found ";;"',
         ),
         (
             {"format": "csv", "csv": {"separator": '"'}},
-            'expected one character that is no quote and no line end, found "\\""',
+            'expected one character that is no quote and ends no line, found "\\""',
         ),
     ],
 )

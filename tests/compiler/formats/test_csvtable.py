@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.casts import CASTS
+from headrace.compiler.csvtext import MOST_CELL, MOST_COLUMNS
 from headrace.compiler.decimals import Written
-from headrace.compiler.formats import MOST_COLUMNS
 from headrace.compiler.formats.characters import PIECE
-from headrace.compiler.formats.csvrows import MOST_CELL, MOST_ROW
+from headrace.compiler.formats.csvrows import MOST_ROW
 from tests.compiler.formats.reading import kept, made
 
 
@@ -110,7 +110,7 @@ def test_digits_that_are_kept_are_the_same_number(cell: str) -> None:
         (b"a,b\n1,2,3,4,5\n", "row 2: 5 cells, the header has 2"),
         (b'a,b\n"1"2,3\n', "row 2: a quote closes before the end of its cell"),
         (b'a,b\n"1,2\n3,4\n', "row 2: a quote is never closed"),
-        (b"a,b\n1\r2,3\n", "row 2: a carriage return without a line feed"),
+        (b"a,b\n1\r2,3\n", "row 2: a line end or carriage return outside of quotes"),
         (b'"a\n', "the header: a quote is never closed"),
     ],
 )

@@ -14,7 +14,7 @@ from headrace.connectors.disk.csvparts import (
     INLINE_COLUMNS,
     LONGEST_ROW,
     UNUSUAL_BATCHES,
-    CsvTable,
+    CsvRowWriter,
     CsvWriting,
 )
 from tests.compiler.lowering.drawn import other
@@ -22,8 +22,8 @@ from tests.doubles import StubContext, refusals
 from tests.examples import examples
 
 
-def table(*columns: str, **options) -> CsvTable:
-    return CsvTable(CsvWriting.load({"columns": [*columns], **options}), StubContext())
+def table(*columns: str, **options) -> CsvRowWriter:
+    return CsvRowWriter(CsvWriting.load({"columns": [*columns], **options}), StubContext())
 
 
 def rows(batch, *columns, **options) -> str:
