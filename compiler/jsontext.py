@@ -125,20 +125,16 @@ def decode_shallow(body: Body) -> JsonValue:
         raise NotJson(str(cause)) from None
 
 
-def decode_lines(body: bytes, *, is_looked_at: bool = False) -> list[JsonValue]:
+def decode_lines(body: bytes) -> list[JsonValue]:
     """Return the values of lines, and of whatever else is between values: who calls it counts them.
-
-    ``is_looked_at``: it is a part of a text of more than `UNSEEN` bytes.
 
     Raises:
         ValueError: a line is not JSON, or unusual: `decode` of each tells.
     """
-    if is_looked_at and has_slow_numbers(body):
-        raise ValueError
     return _SHALLOW.decode_lines(body)
 
 
-def _decode_exact_lines(body: bytes, *, is_looked_at: bool = False) -> list[JsonValue]:
+def _decode_exact_lines(body: bytes) -> list[JsonValue]:
     return [_decode_exact_usual(line) for line in body.split(b"\n") if line.strip()]
 
 
@@ -234,7 +230,7 @@ class Decoding:
     decode_usual: Callable[[Body], JsonValue]
     decode_unusual: Callable[[Body], JsonValue]
     decode_shallow: Callable[[Body], JsonValue]
-    decode_lines: Callable[..., list[JsonValue]]
+    decode_lines: Callable[[bytes], list[JsonValue]]
     has_slow_numbers: Callable[[bytes], bool]
     """For texts that are looked at however short they are, because there are many."""
     keeps_digits: bool

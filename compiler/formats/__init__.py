@@ -8,13 +8,14 @@ and `csvtable.py` are the formats; other files that begin with `csv` are parts o
 # Whoever names formats needs all of them; in this order they are listed.
 # ruff: isort: off
 from headrace.compiler.formats.format import (
+    MOST_CELLS,
     MOST_MESSAGES,
     PayloadFormat,
     FormatOptions,
     Intake,
     LeaveOut,
     FormatMisfit,
-    TooManyMessages,
+    TooMany,
     decoded,
     joined,
 )
@@ -27,6 +28,7 @@ from headrace.compiler.formats.csvoptions import CsvOptions
 
 __all__ = [
     "ENCODINGS",
+    "MOST_CELLS",
     "MOST_MESSAGES",
     "CsvOptions",
     "CsvTable",
@@ -37,7 +39,7 @@ __all__ = [
     "LeaveOut",
     "PayloadFormat",
     "TextLines",
-    "TooManyMessages",
+    "TooMany",
     "WholeText",
     "decoded",
     "joined",

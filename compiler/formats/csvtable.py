@@ -123,6 +123,10 @@ class Columns:
             self._converts.append((place, convert))
             self._casts.append((place, name, str if is_plain else cast_of(word, decimal, decoding)))
         self._made_of = made_of(self._names)
+        self._json = [place for place, name, _ in self._casts if types.get(name) == "json"]
+        self._keeps_digits = decoding.keeps_digits
+        """Whether each number remembers how it was written, and is an object therefore."""
+        self._floats = sum(types.get(name) == "float" for name in self._names)
         self._at_once = max(CELLS_AT_ONCE // self._width, 1)
         self._one_by_one = max(CELLS_ONE_BY_ONE // self._width, 1)
 
@@ -132,13 +136,26 @@ class Columns:
         """Make messages of some rows, of which ``before`` are ahead of the first."""
         for begin in range(0, len(some), self._at_once):
             part = some[begin : begin + self._at_once]
+            containers = self._containers(part) if into.counts_containers else 0
             try:
                 messages = self._together(part)
             except (ValueError, TypeError):
+                into.add_containers(containers)
                 yield from self._each(part, before + begin, into)
             else:
-                into.take(messages)
+                into.take(messages, containers)
+                into.add_cells(len(messages) * len(self._names))
             yield
+
+    def _containers(self, some: Sequence[TableRow | FormatMisfit]) -> int:
+        """Return how many lists and objects are in the cells of some rows, or more."""
+        found = len(some) * self._floats if self._keeps_digits else 0
+        for place in self._json:
+            cells = [row[place] for row in some if isinstance(row, list) and len(row) > place]
+            text = "".join(cells)
+            found += text.count("[") + text.count("{")
+            found += len(cells) + text.count(",") if self._keeps_digits else 0
+        return found
 
     def _together(self, some: Sequence[TableRow | FormatMisfit]) -> Batch:
         """Return the messages of rows, a column at a time.
@@ -169,9 +186,11 @@ class Columns:
                 into.misfit(cause, self._text(row))
             if not index % self._one_by_one:
                 into.take(made)
+                into.add_cells(len(made) * len(self._names))
                 made = []
                 yield
         into.take(made)
+        into.add_cells(len(made) * len(self._names))
 
     def _text(self, row: TableRow | FormatMisfit) -> bytes | None:
         """Return the cells of a row as a text; what could not be read as cells has none."""

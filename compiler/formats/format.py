@@ -15,6 +15,11 @@ from headrace.compiler.largejson import LARGE, DecodedBatch, LargeList
 
 MOST_MESSAGES = 100_000
 """Messages of one payload. 4 MiB of lines of one character would be two million, of 400 MiB."""
+MOST_CELLS = 2_000_000
+"""Cells of one table that are in messages: eight bytes each of a body of 16 MiB.
+
+A field takes 37 bytes, and a text of its own 50 and more: some 200 MB. 16 MiB of empty cells would be 600.
+"""
 
 
 class FormatMisfit(HeadraceError, ValueError):
@@ -28,11 +33,11 @@ class FormatMisfit(HeadraceError, ValueError):
         self.kind = kind or text
 
 
-class TooManyMessages(FormatMisfit):
-    """A payload has more messages than `MOST_MESSAGES`."""
+class TooMany(FormatMisfit):
+    """A payload has too many messages, or too many cells: it would take too much memory."""
 
-    def __init__(self) -> None:
-        super().__init__(f"more than {MOST_MESSAGES:,} messages in one payload")
+    def __init__(self, most: int, what: str) -> None:
+        super().__init__(f"more than {most:,} {what} in one payload")
 
 
 LeaveOut = Callable[[FormatMisfit, bytes | None], None]
@@ -51,16 +56,19 @@ class Intake:
         """What has come of it so far."""
         if size >= LARGE:
             self.batch = DecodedBatch(asyncio.get_running_loop())
+        self.counts_containers = size >= LARGE
+        """Whether it is to be told of lists and objects in messages."""
         self.numbers_rows = leave_out is None
         """Whether somebody wants to know in which row a misfit is."""
         self._leave_out = leave_out
         self._left_out = 0
+        self._cells = 0
 
-    def take(self, messages: Batch) -> None:
-        """Add some messages.
+    def take(self, messages: Batch, containers: int = 0) -> None:
+        """Add some messages, in which there are so many lists and objects beside themselves.
 
         Raises:
-            TooManyMessages: the payload has too many.
+            TooMany: the payload has too many.
         """
         if not self.batch and self.batch.__class__ is list:
             self.batch = messages
@@ -68,15 +76,30 @@ class Intake:
             self.batch += messages
         if isinstance(self.batch, DecodedBatch):
             self.batch.slices.append(len(messages))
-            self.batch.add_containers(len(messages))
+            self.batch.add_containers(len(messages) + containers)
         self._bound()
+
+    def add_containers(self, containers: int) -> None:
+        """Count lists and objects in messages that are taken apart from each other."""
+        if isinstance(self.batch, DecodedBatch):
+            self.batch.add_containers(containers)
+
+    def add_cells(self, cells: int) -> None:
+        """Count cells of a table that have become fields of messages.
+
+        Raises:
+            TooMany: the payload has too many.
+        """
+        self._cells += cells
+        if self._cells > MOST_CELLS:
+            raise TooMany(MOST_CELLS, "cells")
 
     def take_decoded(self, decoded: DecodedBatch) -> None:
         """Add what was decoded in slices of its own, which it leaves to this one."""
         if isinstance(self.batch, DecodedBatch):
             self.batch.built += decoded.built
             decoded.built.clear()
-        self.take([*decoded])
+        self.take([*decoded], decoded.containers)
 
     def misfit(self, cause: FormatMisfit, part: bytes | None) -> None:
         """Leave something out, or raise it."""
@@ -88,7 +111,7 @@ class Intake:
 
     def _bound(self) -> None:
         if len(self.batch) + self._left_out > MOST_MESSAGES:
-            raise TooManyMessages
+            raise TooMany(MOST_MESSAGES, "messages")
 
 
 class FormatOptions(NamedTuple):

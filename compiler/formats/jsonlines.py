@@ -9,7 +9,7 @@ from typing import ClassVar
 from headrace.compiler.delivery import Batch
 from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import Decoding, NotJson
-from headrace.compiler.largejson import SLICE, DecodedBatch, one_in_slices, takes_long
+from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, one_in_slices, takes_long
 from headrace.compiler.slownumbers import UNSEEN, has_slow_numbers
 
 LINES_AT_ONCE = 256
@@ -49,7 +49,7 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
                 if messages is None:
                     yield from self._each(payload, begin, end, into, decoding)
                 else:
-                    into.take(messages)
+                    into.take(messages, _containers(piece, into, decoding))
             yield
             begin = end
 
@@ -58,6 +58,7 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
     ) -> Iterator[None]:
         """Make the messages of whole lines, line by line."""
         piece = bytes(payload[begin:end])
+        into.add_containers(_containers(piece, into, decoding))
         is_slow = has_slow_numbers(piece)  # each line alone may be too short to be looked at
         decode = decoding.decode_unusual if is_slow else decoding.decode
         some: Batch = []
@@ -77,17 +78,26 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
         self, payload: bytes | bytearray, begin: int, end: int, into: Intake, decoding: Decoding
     ) -> Iterator[None]:
         """Make the message of a line that may take long."""
-        line = bytes(payload[begin:end])
+        framed = b"".join((b"[", memoryview(payload)[begin:end], b"]"))
         try:
-            if takes_long(line, decoding):
+            if end - begin >= LARGE or takes_long(framed, decoding):
                 batch = DecodedBatch(asyncio.get_running_loop())
-                yield from one_in_slices(line, decoding, batch)
+                yield from one_in_slices(framed, decoding, batch)
                 into.take_decoded(batch)
-            elif line.strip():
-                into.take([decoding.decode(line)])
+            elif (line := framed[1:-1]).strip():
+                into.take([decoding.decode(line)], _containers(framed, into, decoding))
         except NotJson as cause:
             kind, _, _ = str(cause).partition(" (byte ")  # it was decoded between brackets
             into.misfit(_misfit(NotJson(kind), payload, begin, 0, into), line)
+
+
+def _containers(piece: bytes, into: Intake, decoding: Decoding) -> int:
+    """Return how many objects of the interpreter's are in a piece, or more; 0 where nobody asks."""
+    if not into.counts_containers:
+        return 0
+    found = piece.count(b"[") + piece.count(b"{")
+    # A number that remembers how it was written is one as well.
+    return found + piece.count(b",") if decoding.keeps_digits else found
 
 
 def _together(piece: bytes, decoding: Decoding, *, is_looked_at: bool) -> Batch | None:
@@ -97,10 +107,12 @@ def _together(piece: bytes, decoding: Decoding, *, is_looked_at: bool) -> Batch 
     lines from a text that is indented: to count them all would take a tenth of the time.
     """
     end = piece.find(b"\n")
+    if is_looked_at and has_slow_numbers(piece):
+        return None
     try:
         if end > 0:
             decoding.decode_usual(piece[:end])
-        return decoding.decode_lines(piece, is_looked_at=is_looked_at)
+        return decoding.decode_lines(piece)
     except ValueError:
         return None
 

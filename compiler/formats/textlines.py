@@ -23,7 +23,8 @@ class TextLines(PayloadFormat, word="lines", elsewhere="line newline newline_del
         for text in ending_in_lines(pieces(payload, self._encoding)):
             if "\r\n" in text:
                 text = text.replace("\r\n", "\n")
-            lines = text.split("\n")
+            # A line may be all of the text: it is not copied once more.
+            lines = text.split("\n") if "\n" in text else [text]
             if self._is_bare:
                 into.take([line for line in lines if line])
             else:

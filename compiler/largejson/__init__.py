@@ -72,13 +72,14 @@ async def _decoded(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     return batch
 
 
-def one_in_slices(text: bytes, decoding: Decoding, batch: DecodedBatch) -> Iterator[None]:
+def one_in_slices(framed: bytes, decoding: Decoding, batch: DecodedBatch) -> Iterator[None]:
     """Put the one message into ``batch`` that a large text is, also if that is a list; yield now and then.
+
+    ``framed`` is that text between brackets: to copy 16 MiB once more takes some milliseconds.
 
     Raises:
         NotJson: of whatever `jsontext.decode` refuses.
     """
-    framed = b"[%b]" % text
     cutting = Cutting(framed, keeps_digits=decoding.keeps_digits)
     for _ in cutting.slices():
         yield

@@ -101,20 +101,21 @@ class DecodedBatch(LargeList[JsonValue]):
     its messages `under_way`.
     """
 
-    __slots__ = ("_containers", "_put_off", "built", "slices", "there")
+    __slots__ = ("_put_off", "built", "containers", "slices", "there")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.slices: list[int] = []
         self.built: list[Built] = []
         self.there = SharedDebt(Several(()), 1)
-        self._containers = 0
+        self.containers = 0
+        """Lists and objects that were counted in it."""
         self._put_off: _PutOff | None = None
 
     def add_containers(self, containers: int) -> None:
         """Count lists and objects of its text: with many, the search for cycles is put off."""
-        self._containers += containers
-        if self._containers > MANY_CONTAINERS and self._put_off is None:
+        self.containers += containers
+        if self.containers > MANY_CONTAINERS and self._put_off is None:
             assert self._loop is not None
             self._put_off = _PutOff(self._loop)
 

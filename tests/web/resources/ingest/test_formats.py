@@ -14,7 +14,14 @@ import pytest
 import zstandard
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, FormatOptions, PayloadFormat
+from headrace.compiler.formats import (
+    MOST_CELLS,
+    MOST_MESSAGES,
+    CsvOptions,
+    FormatOptions,
+    PayloadFormat,
+    decoded,
+)
 from headrace.compiler.runtime.wayin import LEAST_COUNTED, FormattedWayIn, LargePosts, WayIn
 from headrace.web.resources import ingest
 from tests.web.resources.ingest.posting_to import LARGE_BODY, Asked, post
@@ -23,6 +30,13 @@ MIB = 1024 * 1024
 LONGEST = 0.02
 """Seconds of this thread's CPU time: those that other processes take from it do not count."""
 GZIP = (b"content-encoding", b"gzip")
+
+
+async def let_go() -> None:
+    """Wait until what was decoded is gone: a loop that ends before leaves looks at everything put off."""
+    gc.collect()
+    for _ in range(2000):
+        await asyncio.sleep(0)
 
 
 class Reading(Asked):
@@ -40,6 +54,8 @@ class Reading(Asked):
 @pytest.fixture
 def asked(request: pytest.FixtureRequest) -> Asked:
     word = getattr(request, "param", "lines")
+    if word == "typed csv":
+        return Reading("csv", types={"a": "json"})
     return Asked() if word == "json" else Reading(word)
 
 
@@ -90,6 +106,8 @@ async def test_a_post_has_at_most_so_many_messages(way, asked, more: int) -> Non
         assert asked.offered == []
     else:
         assert exchange.json == {"accepted": MOST_MESSAGES}
+    asked.offered.clear()
+    await let_go()
 
 
 @pytest.mark.parametrize("asked", ["lines", "ndjson", "csv", "text"], indirect=True)
@@ -215,6 +233,13 @@ HOSTILE = {
     "lines of nothing": ("lines", b"\n" * (4 * MIB), b"", 202),
     "lines of json": ("ndjson", b"1\n" * MIB, b"", 413),
     "lines of slow numbers": ("ndjson", b"9e307\n" * 99_000, b"", 202),
+    "long lines of slow numbers": (
+        "ndjson",
+        (b"[" + b"1e300," * 5000 + b"1]\n") * 20 + (b"[" + b"1e300," * 2500 + b"1]\n") * 20,
+        b"",
+        202,
+    ),
+    "lines of lists": ("ndjson", (b"[" + b"[]," * 10_000 + b"1]\n") * 50, b"", 202),
     "one line of everything": ("ndjson", b"[" + b"[]," * 300_000 + b"1]", b"", 202),
     "one text": ("text", "é".encode() * (8 * MIB), b"", 202),
     "a row of a million cells": ("csv", b"a,b\n" + b"," * MIB, b"", 400),
@@ -227,6 +252,16 @@ HOSTILE = {
     ),
     "narrow rows": ("csv", b"a\n" + b"1\n" * 90_000, b"", 202),
     "an open quote": ("csv", b'a,b\n"' + b"a,\n" * (5 * MIB), b"", 400),
+    "an open quote before empty lines": ("csv", b'a,b\n"' + b"\n" * (5 * MIB), b"", 400),
+    "quoted empty lines": ("csv", b"a\n" + (b'"' + b"\n" * 120_000 + b'"\n') * 40, b"", 202),
+    "cells that are slow numbers": ("typed csv", b"a\n" + b"1e300\n" * 90_000, b"", 202),
+    "cells of slow numbers": (
+        "typed csv",
+        b"a\n" + (b'"[' + b"1e300," * 2500 + b'1]"\n') * 50,
+        b"",
+        202,
+    ),
+    "cells of lists": ("typed csv", b"a\n" + (b'"[' + b"[]," * 40_000 + b'1]"\n') * 20, b"", 202),
     "quotes": ("csv", b"a\n" + b'"""""",\n' * 90_000, b"", 400),
 }
 
@@ -247,6 +282,8 @@ async def test_no_turn_of_the_loop_is_long(
             longest.append(thread_time() - began)
 
     gc.collect()
+    # Nothing that another test has made is looked through here. Of what is made here a look at all of it is
+    # put off where it is much: the next test.
     gc.disable()
     try:
         watching = asyncio.ensure_future(watch())
@@ -262,6 +299,50 @@ async def test_no_turn_of_the_loop_is_long(
         gc.enable()
     assert exchange.status == status
     assert max(longest) < LONGEST
+
+
+MANY_LISTS = {
+    "lines of lists": ("ndjson", (b"[" + b"[]," * 40_000 + b"1]\n") * 3),
+    "long lines of lists": ("ndjson", (b"[" + b"[]," * 120_000 + b"1]\n")),
+    "lines of which one is none": ("ndjson", (b"[" + b"[]," * 9_000 + b"1]\n") * 12 + b"[1,\n"),
+    "cells of lists": ("typed csv", b"a\n" + (b'"[' + b"[]," * 40_000 + b'1]"\n') * 3),
+    "rows of which one is none": (
+        "typed csv",
+        b"a\n" + (b'"[' + b"[]," * 40_000 + b'1]"\n') * 3 + b"x,y\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("digits", [False, True])
+@pytest.mark.parametrize(("asked", "body"), MANY_LISTS.values(), ids=MANY_LISTS, indirect=["asked"])
+async def test_a_look_at_everything_waits_while_there_are_many_lists(
+    asked, body: bytes, digits: bool
+) -> None:
+    usual = gc.get_threshold()
+    asked.decoding.keep_digits(keeps=digits)
+
+    batch = decoded(asked.format, body, asked.decoding, lambda _: None)
+    put_off = gc.get_threshold()
+    del batch
+    await let_go()
+
+    assert put_off[2] > 1000 * usual[2]
+    assert gc.get_threshold() == usual
+
+
+@pytest.mark.parametrize("asked", ["csv"], indirect=True)
+async def test_a_table_has_at_most_so_many_cells(way, asked) -> None:
+    names = b",".join(b"c%d" % number for number in range(1000)) + b"\n"
+    row = b"," * 999 + b"\n"
+
+    exchange = await post(way, names + row * (MOST_CELLS // 1000))
+    assert exchange.json == {"accepted": MOST_CELLS // 1000}
+
+    exchange = await post(way, names + row * (MOST_CELLS // 1000 + 1))
+    assert exchange.status == 413
+    assert exchange.json == {"error": "more than 2,000,000 cells in one payload"}
+    asked.offered.clear()
+    await let_go()
 
 
 BOUNDED = ("gzip bomb", "zstd bomb", "lines of one character", "a row of a million cells")
@@ -284,3 +365,25 @@ async def test_what_is_refused_takes_no_more_memory_than_a_body_and_its_messages
 
     assert exchange.status == status
     assert peak < 48 * MIB
+    await let_go()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("asked", ["csv"], indirect=True)
+@pytest.mark.parametrize("cell", [b"", b"ab"])
+async def test_a_table_of_as_many_cells_as_may_be_takes_so_much_memory(
+    way, asked, cell: bytes
+) -> None:
+    """What the page says: 40 bytes a cell, and 50 more of one that is a text of its own."""
+    names = b",".join(b"c%d" % number for number in range(1000)) + b"\n"
+    body = names + (b",".join([cell] * 1000) + b"\n") * (MOST_CELLS // 1000)
+    gc.collect()
+    tracemalloc.start()
+    exchange = await post(way, body)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert exchange.status == 202
+    assert held < MOST_CELLS * (90 if cell else 40)
+    asked.offered.clear()
+    await let_go()
