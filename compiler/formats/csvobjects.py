@@ -1,35 +1,55 @@
-"""Rows that become objects: many at once, which have the same names."""
+"""Rows that become objects: many at once, which have the same names and types.
+
+Up to so many columns that is a display of its own, in half the time. What Python's own readers take and a
+cast does not is seen in the columns afterwards (`csvcells.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from itertools import repeat
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, JsonValue
 
 MOST_WRITTEN_OUT = 64
-"""Names up to which an object is made by a display of its own, in half the time."""
+"""Columns up to which a display is written."""
 
-MadeOf = Callable[[Iterable[Sequence[Any]]], Batch]
-"""Returns an object for each row."""
+ObjectsOf = Callable[[Sequence[Sequence[str]]], Batch]
+"""Returns an object for each row; raises `ValueError` where one has another number of cells."""
+CellSource = str
+"""What stands for a cell `{0}` that is not empty; `{1}` is the call of what converts it."""
 
-
-def made_of(names: Sequence[str]) -> MadeOf:
-    """Return what makes objects that have these names, in order."""
-    if len(names) <= MOST_WRITTEN_OUT:
-        return _display(len(names))(*names)
-    return lambda rows: [*map(dict, map(zip, repeat(names), rows))]
+AS_IT_IS: CellSource = "{0} or None"
 
 
-@cache
-def _display(width: int) -> Callable[..., MadeOf]:
-    """Return what takes so many names: values to the source, which has nothing of what is posted."""
-    names = [f"n{place}" for place in range(width)]
-    cells = [f"c{place}" for place in range(width)]
-    pairs = ", ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=True))
-    made: Callable[..., MadeOf] = eval(
-        f"lambda {', '.join(names)}: lambda rows: [{{{pairs}}} for {', '.join(cells)}, in rows]", {}
+class NamedCell(NamedTuple):
+    """A cell that becomes a field."""
+
+    name: str
+    source: CellSource
+    cast: Callable[[str], JsonValue]
+    """What converts it, where the source calls that."""
+
+
+def objects_of(cells: Sequence[NamedCell | None]) -> ObjectsOf:
+    """Return what makes objects of rows that have these cells, in order; None leaves one out."""
+    sources = tuple(None if cell is None else cell.source for cell in cells)
+    values = [part for cell in cells if cell is not None for part in (cell.name, cell.cast)]
+    return _display(sources)(*values)
+
+
+@lru_cache(maxsize=256)
+def _display(sources: Sequence[CellSource | None]) -> Callable[..., ObjectsOf]:
+    """Return what takes names and casts: values to the source, which has nothing of what is posted."""
+    kept = [place for place, source in enumerate(sources) if source is not None]
+    given = ", ".join(f"n{place}, f{place}" for place in kept)
+    pairs = ", ".join(
+        f"n{place}: {str(sources[place]).format(f'c{place}', f'f{place}(c{place})')}"
+        for place in kept
+    )
+    cells = ", ".join(f"c{place}" for place in range(len(sources)))
+    made: Callable[..., ObjectsOf] = eval(
+        f"lambda {given}: lambda rows: [{{{pairs}}} for {cells}, in rows]", {}
     )
     return made

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import ClassVar
 
 from headrace.compiler.casts import CastError
 from headrace.compiler.csvtext import MOST_COLUMNS
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.formats.characters import pieces
-from headrace.compiler.formats.csvcells import CellCast, ColumnCast, as_strings, cast_of, converting
-from headrace.compiler.formats.csvobjects import made_of
+from headrace.compiler.formats.csvcells import (
+    CellCast,
+    ColumnCast,
+    ColumnCheck,
+    as_strings,
+    cast_of,
+    checking,
+    converting,
+    source_of,
+)
+from headrace.compiler.formats.csvobjects import (
+    MOST_WRITTEN_OUT,
+    NamedCell,
+    ObjectsOf,
+    objects_of,
+)
 from headrace.compiler.formats.csvoptions import CsvOptions
 from headrace.compiler.formats.csvrows import TableRow, rows
 from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
@@ -122,7 +137,10 @@ class Columns:
             convert = as_strings if is_plain else converting(word, decimal, decoding)
             self._converts.append((place, convert))
             self._casts.append((place, name, str if is_plain else cast_of(word, decimal, decoding)))
-        self._made_of = made_of(self._names)
+        self._checks: list[tuple[int, ColumnCheck, str]] = []
+        self._objects_of: ObjectsOf | None = None
+        if self._width <= MOST_WRITTEN_OUT:
+            self._write_out(types, decimal, decoding)
         self._json = [place for place, name, _ in self._casts if types.get(name) == "json"]
         self._keeps_digits = decoding.keeps_digits
         """Whether each number remembers how it was written, and is an object therefore."""
@@ -147,6 +165,15 @@ class Columns:
                 into.add_cells(len(messages) * len(self._names))
             yield
 
+    def _write_out(self, types: Mapping[str, str], decimal: str, decoding: Decoding) -> None:
+        cells: list[NamedCell | None] = [None] * self._width
+        for place, name, cast in self._casts:
+            word = types.get(name, "text")
+            cells[place] = NamedCell(name, source_of(word, decimal, decoding), cast)
+            if check := checking(word, decimal, decoding):
+                self._checks.append((place, check, name))
+        self._objects_of = objects_of(cells)
+
     def _containers(self, some: Sequence[TableRow | FormatMisfit]) -> int:
         """Return how many lists and objects are in the cells of some rows, or more."""
         found = len(some) * self._floats if self._keeps_digits else 0
@@ -165,13 +192,18 @@ class Columns:
         """
         if not all(some):
             some = [row for row in some if row]
+        if self._objects_of is not None:
+            messages = self._objects_of(some)  # type: ignore[arg-type]  # of a misfit: TypeError
+            for place, check, name in self._checks if messages else ():
+                check([row[place] for row in some], messages, name)  # type: ignore[index]
+            return messages
         if set(map(len, some)) != {self._width}:  # type: ignore[arg-type]  # of a misfit: TypeError
             if not some:
                 return []
             raise ValueError
         columns = [*zip(*some, strict=True)]
         converted = [convert(columns[place]) for place, convert in self._converts]
-        return self._made_of(zip(*converted, strict=True))
+        return [*map(dict, map(zip, repeat(self._names), zip(*converted, strict=True)))]
 
     def _each(
         self, some: Sequence[TableRow | FormatMisfit], before: int, into: Intake
