@@ -15,7 +15,7 @@ from headrace.compiler.formats.format import (
     Intake,
     LeaveOut,
     FormatMisfit,
-    TooMany,
+    TooManyInPayload,
     decoded,
     joined,
 )
@@ -39,7 +39,7 @@ __all__ = [
     "LeaveOut",
     "PayloadFormat",
     "TextLines",
-    "TooMany",
+    "TooManyInPayload",
     "WholeText",
     "decoded",
     "joined",

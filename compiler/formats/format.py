@@ -33,7 +33,7 @@ class FormatMisfit(HeadraceError, ValueError):
         self.kind = kind or text
 
 
-class TooMany(FormatMisfit):
+class TooManyInPayload(FormatMisfit):
     """A payload has too many messages, or too many cells: it would take too much memory."""
 
     def __init__(self, most: int, what: str) -> None:
@@ -68,7 +68,7 @@ class Intake:
         """Add some messages, in which there are so many lists and objects beside themselves.
 
         Raises:
-            TooMany: the payload has too many.
+            TooManyInPayload: the payload has too many.
         """
         if not self.batch and self.batch.__class__ is list:
             self.batch = messages
@@ -88,11 +88,11 @@ class Intake:
         """Count cells of a table that have become fields of messages.
 
         Raises:
-            TooMany: the payload has too many.
+            TooManyInPayload: the payload has too many.
         """
         self._cells += cells
         if self._cells > MOST_CELLS:
-            raise TooMany(MOST_CELLS, "cells")
+            raise TooManyInPayload(MOST_CELLS, "cells")
 
     def take_decoded(self, decoded: DecodedBatch) -> None:
         """Add what was decoded in slices of its own, which it leaves to this one."""
@@ -111,7 +111,7 @@ class Intake:
 
     def _bound(self) -> None:
         if len(self.batch) + self._left_out > MOST_MESSAGES:
-            raise TooMany(MOST_MESSAGES, "messages")
+            raise TooManyInPayload(MOST_MESSAGES, "messages")
 
 
 class FormatOptions(NamedTuple):

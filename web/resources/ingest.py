@@ -24,7 +24,7 @@ from headrace.compiler.annotated import Count
 from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.contentcodings import CODINGS, OTHER_NAMES, NotUnpacked, UnpacksToMore
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.formats import FormatMisfit, TooMany
+from headrace.compiler.formats import FormatMisfit, TooManyInPayload
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import BEGINNING, NoRoom, PackedJson, PostBody
 from headrace.compiler.text.diagnostics import shown
@@ -184,7 +184,7 @@ def refusal_of(body: PostBody, cause: Exception) -> PostRefused:
             return PostRefused(400, f"the body is not JSON: {cause}{instead(body, cause)}")
         case NoRoom():
             return PostRefused(503, str(cause), _SOON)
-        case TooMany() | UnpacksToMore():
+        case TooManyInPayload() | UnpacksToMore():
             return PostRefused(413, str(cause))
     return PostRefused(400, str(cause))
 
