@@ -283,5 +283,5 @@ def _inside(field: Any, value: Any, path: Path) -> Iterator[Setting]:
     elif isinstance(field, ListOf) and isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _inside(field.inner, item, (*path, index))
-    else:
+    elif value is not None:  # null that stands for an item tells nothing, as where it is absent
         yield path, field, value

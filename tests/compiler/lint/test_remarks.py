@@ -340,6 +340,17 @@ def test_plain_settings_that_look_like_references():
     ]
 
 
+def test_null_among_texts_is_no_text_that_looks_like_one():
+    parsing = "{type: parse, from: topic, split: {by: /, into: [null, 'm${', null]}}"
+    table = "{type: http, format: csv, csv: {columns: [null, temp]}}"
+
+    assert remarked(chain(parsing)) == [
+        "6:62: pipelines[0].transforms[0].split.into[1]:"
+        " '${' is taken as it stands here: only secrets resolve references"
+    ]
+    assert remarked(chain(inputs=[table])) == []
+
+
 def test_remarks_are_made_beside_what_is_refused():
     text = chain(MEANS, "{type: splitter}", copying("mean"), inputs=[DUMMY, "{type: dumy}"])
 
