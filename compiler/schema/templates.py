@@ -23,9 +23,7 @@ _TIME = re.compile(
     r"|%(?![0-9A-Fa-f]{2})[-_0^#]?(?:Y|[BDFGHIMSTUVWbdejmsuy](?![a-z]))"
 )
 
-PIPELINES = (
-    "give each value a pipeline that reads this one, filters by the field and has its own output"
-)
+OUTPUTS = "give each value an output of its own, with a 'when' that compares the field"
 """How messages part by a field, wherever they go."""
 
 
@@ -36,7 +34,7 @@ class Fixed:
     ``by_time`` where the text names files or objects; a percent sign means nothing anywhere else.
     """
 
-    by_field: str = PIPELINES
+    by_field: str = OUTPUTS
     by_time: str | None = None
 
     def taken(self, text: str) -> Iterator[tuple[str, str, str]]:

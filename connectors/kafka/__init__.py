@@ -34,7 +34,7 @@ from headrace.compiler.schema.fields import (
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ObjectOf
-from headrace.compiler.schema.templates import PIPELINES, Fixed
+from headrace.compiler.schema.templates import OUTPUTS, Fixed
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.kafka.connection import LIMITS, Cluster, Limits
 from headrace.connectors.kafka.member import COMMIT_SECONDS, MOST_RECORDS
@@ -55,7 +55,7 @@ _BEGUN = {
 """Where a sample begins."""
 
 SASL = ("sasl_mechanism", "username", "password")
-TOPIC = Fixed(f"{PIPELINES}; in one topic, 'key' keeps what has one value together")
+TOPIC = Fixed(f"{OUTPUTS}; in one topic, 'key' keeps what has one value together")
 
 WAITING = Waiting(
     row="input",
