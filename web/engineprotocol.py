@@ -88,6 +88,9 @@ class PostTaker(Protocol):
 class WayIn(PostTaker, Protocol):
     """What takes the posts of one pipeline. It is asked with every post, so of this process."""
 
+    reads_json: bool
+    """Whether what is posted is JSON; else it has the format that the input names."""
+
     def unpacking(self, coding: str, most: int) -> PostTaker:
         """Return what takes one body in a content coding, which unpacks to at most so many bytes."""
 

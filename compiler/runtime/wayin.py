@@ -53,6 +53,7 @@ class WayIn:
         "admits",
         "ingress",
         "is_behind",
+        "reads_json",
         "wants_origin",
     )
 
@@ -63,6 +64,8 @@ class WayIn:
         """Whether it looks at where a post came from."""
         self.admits = ingress.admits
         """Returns whether the credential of the input is satisfied; None: it has none."""
+        self.reads_json = ingress.format is None
+        """Whether what is posted is JSON."""
         self.is_behind = False
         """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
         self._decoding = ingress.decoding

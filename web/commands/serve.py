@@ -272,10 +272,10 @@ def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
 
 
 def _open_door(service: Service, url: str) -> str | None:
-    """Return how to post to the first pipeline that anybody may post to."""
+    """Return how to post to the first pipeline that anybody may post to, and post JSON to."""
     for id in service.engine.names():
         way_in = service.engine.way_in(id)
-        if way_in is not None and way_in.admits is None:
+        if way_in is not None and way_in.admits is None and way_in.reads_json:
             path = f"/api/pipelines/{quote(id, safe='')}/messages"
             return f"""curl -d '{{"value": 42}}' {shlex.quote(url + path)}"""
     return None

@@ -75,8 +75,9 @@ async def test_what_is_said_to_try_can_be_reached(
 async def test_nobody_is_told_to_try_what_they_have_to_sign_in_for(
     service: Service, client: falcon.testing.ASGIConductor
 ) -> None:
-    config = {"id": "p", "inputs": [{"type": "http"}]}
-    assert (await client.simulate_post("/api/pipelines", json=config)).status_code == 201
+    table = {"id": "a", "inputs": [{"type": "http", "format": "csv"}]}  # which that JSON is none
+    for config in (table, {"id": "p", "inputs": [{"type": "http"}]}):
+        assert (await client.simulate_post("/api/pipelines", json=config)).status_code == 201
     service.authenticator = guarded(service.clock)
 
     opened = list(serve._to_try(service, "127.0.0.1", 1))
