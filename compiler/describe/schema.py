@@ -149,6 +149,11 @@ class Rendering(OpenAPIConverter):
         is_same_as_absent = not field.required and field.is_null_absent and takes
         return self.or_null(takes) if is_same_as_absent or field.is_null_told else takes
 
+    def item(self, field: fields.Strict) -> Schema:
+        """Return what an item of a list may be."""
+        takes = self.takes(field)
+        return self.or_null(takes) if field.is_null_told else takes
+
     def or_null(self, takes: Schema) -> Schema:
         """Return the schema of what may be null as well."""
         if "enum" in takes:  # without a type: of a list of types a generator makes a class for each
@@ -183,7 +188,7 @@ class Rendering(OpenAPIConverter):
             case structures.ListOf():
                 least = {"minItems": field.at_least} if field.at_least else {}
                 most = {} if field.at_most is None else {"maxItems": field.at_most}
-                return {"type": "array", "items": self.takes(field.inner), **least, **most}
+                return {"type": "array", "items": self.item(field.inner), **least, **most}
             case structures.OneOrListOf():
                 return {"anyOf": [self.takes(field.inner), self.takes(field.listed)]}
             case structures.ObjectOf():

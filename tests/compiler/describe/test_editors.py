@@ -143,6 +143,17 @@ def test_an_unquoted_null_of_yaml_is_the_word() -> None:
     VALIDATOR.validate(document.value)
 
 
+def test_a_column_of_a_table_may_be_left_out_with_null() -> None:
+    def table(column: str) -> Any:
+        csv = f"csv: {{ columns: [{column}, temp] }}"
+        return read(f"- inputs: [{{ type: http, format: csv, {csv} }}]", None, "yaml")
+
+    VALIDATOR.validate(table("null").value)
+    assert not VALIDATOR.is_valid(table("7").value)
+    assert load_program(table("null"), CATALOGUE)[0] is not None
+    assert load_program(table("7"), CATALOGUE)[0] is None
+
+
 @pytest.mark.parametrize("name", ["Config", "Buckets"])
 def test_only_what_is_referred_to_is_there(name: str) -> None:
     assert name in SCHEMA["$defs"]
