@@ -53,9 +53,11 @@ class WayIn:
         "admits",
         "ingress",
         "is_behind",
-        "reads_json",
         "wants_origin",
     )
+
+    reads_json: bool = True
+    """Whether what is posted is JSON."""
 
     def __init__(self, pipeline: str, ingress: Ingress, large: LargePosts) -> None:
         """Take what queues messages, and what the large bodies share with those of other pipelines."""
@@ -64,8 +66,6 @@ class WayIn:
         """Whether it looks at where a post came from."""
         self.admits = ingress.admits
         """Returns whether the credential of the input is satisfied; None: it has none."""
-        self.reads_json = ingress.format is None
-        """Whether what is posted is JSON."""
         self.is_behind = False
         """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
         self._decoding = ingress.decoding
@@ -146,6 +146,8 @@ class FormattedWayIn(WayIn):
     """The same where bodies have a format. Raises a `FormatMisfit` for a body that does not fit."""
 
     __slots__ = ("_clock", "_format")
+
+    reads_json = False
 
     def __init__(
         self,
