@@ -19,10 +19,10 @@ MOST_SKIPPED = 1_000
 class CsvOptions(Record):
     """How a table is read."""
 
-    header: bool = option(
+    header: bool | None = option(
         Boolean(),
-        "Whether the first row of each payload has the names; without, `columns` has.",
-        default=True,
+        "Whether the first row of each payload has names; absent, it has where `columns` does not.",
+        default=None,
         elsewhere="has_header header_row headers",
     )
     columns: Sequence[str | None] | None = option(
@@ -56,9 +56,14 @@ class CsvOptions(Record):
         elsewhere="skip skip_lines skiprows",
     )
 
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row is none of the table."""
+        return self.columns is None if self.header is None else self.header
+
     def rules(self) -> Iterator[Fault]:
         """Refuse a table whose columns nobody names, or of which a name stands twice."""
-        if not self.header and self.columns is None:
+        if not self.has_header and self.columns is None:
             yield Fault(
                 "missing-key",
                 "without a 'header' nothing names the columns",

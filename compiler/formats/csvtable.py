@@ -51,7 +51,7 @@ class CsvTable(PayloadFormat, word="csv", elsewhere="table tsv"):
         """Make a message of each row behind the header."""
         options = self._options
         columns = None
-        if not options.header:
+        if not options.has_header:
             columns = Columns(options.columns or (), options, decoding)
         row = options.skip_rows
         for some in rows(self._texts(payload), options.separator):
@@ -124,7 +124,7 @@ class Columns:
     ) -> None:
         types, decimal = options.types or {}, options.decimal
         self._width, self._separator = len(names), options.separator
-        self._named_by = "the header has" if options.header else "'columns' names"
+        self._named_by = "the header has" if options.has_header else "'columns' names"
         self._names: list[str] = []
         self._converts: list[tuple[int, ColumnCast]] = []
         self._casts: list[tuple[int, str, CellCast]] = []

@@ -35,7 +35,8 @@ def test_cells_are_quoted_with_separators_line_ends_and_quotes_inside() -> None:
 
 
 def test_names_come_from_columns_in_place_of_the_header() -> None:
-    assert made("csv", b"a,b,c\n1,2,3\n", columns=["x", None, "z"]) == [{"x": "1", "z": "3"}]
+    named = {"columns": ["x", None, "z"], "header": True}
+    assert made("csv", b"a,b,c\n1,2,3\n", **named) == [{"x": "1", "z": "3"}]
     assert made("csv", b"1,2\n", columns=["x", "y"], header=False) == [{"x": "1", "y": "2"}]
     assert made("csv", b"1\n", columns=["x", "y"], header=False) == (
         "row 1: 1 cell, 'columns' names 2"
@@ -118,8 +119,15 @@ def test_what_does_not_fit_is_told_with_its_row(table: bytes, told: str) -> None
     assert made("csv", table) == told
 
 
+def test_where_columns_are_named_the_first_row_is_one_unless_a_header_is_asked_for() -> None:
+    assert made("csv", b"1,2\n3,4\n", columns=["x", "y"]) == [
+        {"x": "1", "y": "2"},
+        {"x": "3", "y": "4"},
+    ]
+
+
 def test_a_header_with_other_columns_than_named_is_none() -> None:
-    assert made("csv", b"a,b,c\n1,2,3\n", columns=["x", "y"]) == (
+    assert made("csv", b"a,b,c\n1,2,3\n", columns=["x", "y"], header=True) == (
         "the header has 3 cells, and 'columns' names 2"
     )
 
