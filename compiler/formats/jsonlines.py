@@ -78,17 +78,24 @@ class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonli
         self, payload: bytes | bytearray, begin: int, end: int, into: Intake, decoding: Decoding
     ) -> Iterator[None]:
         """Make the message of a line that may take long."""
-        framed = b"".join((b"[", memoryview(payload)[begin:end], b"]"))
+        text = memoryview(payload)[begin : end - payload.endswith(b"\n", begin, end)]
+        for at in range(0, len(text), SLICE):
+            if not bytes(text[at : at + SLICE]).isspace():
+                break
+            yield
+        else:
+            return
+        framed = b"".join((b"[", text, b"]"))
         try:
-            if end - begin >= LARGE or takes_long(framed, decoding):
+            if len(text) >= LARGE or takes_long(framed, decoding):
                 batch = DecodedBatch(asyncio.get_running_loop())
                 yield from one_in_slices(framed, decoding, batch)
                 into.take_decoded(batch)
-            elif (line := framed[1:-1]).strip():
-                into.take([decoding.decode(line)], _containers(framed, into, decoding))
+            else:
+                into.take([decoding.decode(bytes(text))], _containers(framed, into, decoding))
         except NotJson as cause:
             kind, _, _ = str(cause).partition(" (byte ")  # it was decoded between brackets
-            into.misfit(_misfit(NotJson(kind), payload, begin, 0, into), line)
+            into.misfit(_misfit(NotJson(kind), payload, begin, 0, into), bytes(text))
 
 
 def _containers(piece: bytes, into: Intake, decoding: Decoding) -> int:

@@ -1,7 +1,5 @@
 """A transform `parse` as the tests write it, and what it makes of texts, in either form."""
 
-from contextlib import suppress
-
 from reactivex.subject import Subject
 
 from headrace.compiler.clock import run_virtual
@@ -20,7 +18,7 @@ def parse(form, **options):
     return Parse.load({"from": "value", **form, **named})
 
 
-def handed_on(transform, *messages, ctx=None):
+def handed_on(transform, *messages):
     """Return what is handed on of each message by itself, `None` where nothing is, or why it fails.
 
     The plain form and the generated one have to agree.
@@ -28,19 +26,19 @@ def handed_on(transform, *messages, ctx=None):
     results = []
 
     async def play():
-        for message in messages:
-            seen = [
-                await _result(lowering, transform, message, ctx) for lowering in (plainly, lower)
-            ]
-            assert exact(seen[0]) == exact(seen[1])
-            results.append(seen[0])
+        results.extend([await handed_on_here(transform, message) for message in messages])
 
-    if ctx is None:
-        run_virtual(play)
-    else:  # of the test's own loop
-        with suppress(StopIteration):
-            play().send(None)
+    run_virtual(play)
     return results
+
+
+async def handed_on_here(transform, message, ctx=None):
+    """Return the same of one message, on the loop of the test."""
+    plain, generated = [
+        await _result(lowering, transform, message, ctx) for lowering in (plainly, lower)
+    ]
+    assert exact(plain) == exact(generated)
+    return plain
 
 
 def batches_of(transform, *batches, ctx):

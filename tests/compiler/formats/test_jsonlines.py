@@ -73,6 +73,11 @@ def test_a_long_line_is_one_value(line: bytes) -> None:
     assert len(left_out) == 1
 
 
+@pytest.mark.parametrize("size", [SLICE, LARGE])
+def test_a_long_line_of_blanks_is_left_out(size: int) -> None:
+    assert made("ndjson", b"1\n" + b" \t" * size + b"\r\n2\n" + b" " * size) == [1, 2]
+
+
 @pytest.mark.parametrize("at", [0, 1, 5_000])
 def test_the_row_is_that_of_the_payload_however_long_it_is(at: int) -> None:
     lines = [b'{"n": %d}' % number for number in range(10_000)]

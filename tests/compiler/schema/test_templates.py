@@ -5,13 +5,14 @@ import pytest
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.config.connectionsfile import load_connections
 from headrace.compiler.config.program import load_program
-from headrace.compiler.schema.templates import PIPELINES, Fixed
+from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.documents import read
 from tests.compiler.catalogued import plain
 
 CATALOGUE = scan("headrace.operators", "headrace.connectors")
 PARTS = Fixed(by_field="by field", by_time="by time")
 NAMES = Fixed(by_field="by field")
+REMEDY = Fixed().by_field
 STANDS = "is taken as it stands here: nothing puts"
 
 
@@ -107,14 +108,14 @@ def remarked(output, text):
 def test_a_field_in_braces_is_remarked_on_wherever_messages_go(output):
     said = f"'{{country}}' {STANDS} a field of a message in its place"
 
-    assert remarked(output, "{country}") == [("literal-template", said, PIPELINES)]
+    assert remarked(output, "{country}") == [("literal-template", said, REMEDY)]
 
 
 def test_a_field_in_a_url_is_remarked_on_without_its_user_info():
     url = "https://{user}:{password}@example.org/{country}"
 
     assert remarked("http", url) == [
-        ("literal-template", f"'{{country}}' {STANDS} a field of a message in its place", PIPELINES)
+        ("literal-template", f"'{{country}}' {STANDS} a field of a message in its place", REMEDY)
     ]
 
 
@@ -180,11 +181,11 @@ def test_the_root_of_a_connection_is_remarked_on_as_well():
     [
         (
             "{ type: kafka, connection: k, topic: 'readings-{country}' }",
-            f"{PIPELINES}; in one topic, 'key' keeps what has one value together",
+            f"{REMEDY}; in one topic, 'key' keeps what has one value together",
         ),
-        ("{ type: postgres, connection: p, table: '{country}' }", PIPELINES),
-        ("{ type: clickhouse, connection: c, table: 'r_{country}', order_by: [] }", PIPELINES),
-        ("{ type: nats, connection: n, subject: 'r.{{ country }}' }", PIPELINES),
+        ("{ type: postgres, connection: p, table: '{country}' }", REMEDY),
+        ("{ type: clickhouse, connection: c, table: 'r_{country}', order_by: [] }", REMEDY),
+        ("{ type: nats, connection: n, subject: 'r.{{ country }}' }", REMEDY),
     ],
 )
 def test_where_a_name_with_braces_is_refused_the_refusal_says_what_to_do_instead(component, hint):

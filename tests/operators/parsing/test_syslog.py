@@ -6,7 +6,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from tests.doubles import StubContext
-from tests.operators.parsed import handed_on, parse
+from tests.operators.parsed import handed_on, handed_on_here, parse
 from tests.virtual import virtual
 
 NULLS = dict.fromkeys(
@@ -14,9 +14,15 @@ NULLS = dict.fromkeys(
 )
 
 
-def read(text, ctx=None):
-    it = parse({"preset": "syslog"}, keep="parsed")
-    return handed_on(it, {"value": text}, ctx=ctx)[0]
+LINES = parse({"preset": "syslog"}, keep="parsed")
+
+
+def read(text):
+    return handed_on(LINES, {"value": text})[0]
+
+
+async def read_here(text, ctx):
+    return await handed_on_here(LINES, {"value": text}, ctx)
 
 
 # --- RFC 5424
@@ -97,13 +103,13 @@ async def test_a_line_of_rfc_3164_may_have_a_tag_and_a_number():
     when = {"at": "2026-10-11T22:14:15+00:00", "host": "mymachine"}
     start = "<34>Oct 11 22:14:15 mymachine "
 
-    assert read(start + "su[230]: 'su root' failed", ctx) == (
+    assert await read_here(start + "su[230]: 'su root' failed", ctx) == (
         NULLS | known | when | {"app": "su", "pid": "230", "message": "'su root' failed"}
     )
-    assert read(start + "postfix/smtpd: a: b", ctx) == (
+    assert await read_here(start + "postfix/smtpd: a: b", ctx) == (
         NULLS | known | when | {"app": "postfix/smtpd", "message": "a: b"}
     )
-    assert read(start + "last message repeated", ctx) == (
+    assert await read_here(start + "last message repeated", ctx) == (
         NULLS | known | when | {"message": "last message repeated"}
     )
 
@@ -112,13 +118,13 @@ async def test_a_line_of_rfc_3164_may_have_a_tag_and_a_number():
 async def test_a_line_of_a_file_has_no_priority_and_may_have_a_whole_timestamp():
     ctx = StubContext(place="transforms[0]")
 
-    assert read("Nov  3 01:02:03 h kernel: [12.3] up", ctx) == NULLS | {
+    assert await read_here("Nov  3 01:02:03 h kernel: [12.3] up", ctx) == NULLS | {
         "at": "2026-11-03T01:02:03+00:00",
         "host": "h",
         "app": "kernel",
         "message": "[12.3] up",
     }
-    assert read("2026-11-22T12:00:01.003456+01:00 h CRON[1]: a", ctx) == NULLS | {
+    assert await read_here("2026-11-22T12:00:01.003456+01:00 h CRON[1]: a", ctx) == NULLS | {
         "at": "2026-11-22T12:00:01.003456+01:00",
         "host": "h",
         "app": "CRON",
@@ -141,7 +147,7 @@ async def test_a_line_of_a_file_has_no_priority_and_may_have_a_whole_timestamp()
 def test_the_year_is_the_one_nearest_to_now(now, text, year):
     @virtual(started_at=now)
     async def reads():
-        made = read(f"{text} h x: y", StubContext(place="transforms[0]"))
+        made = await read_here(f"{text} h x: y", StubContext(place="transforms[0]"))
         assert made["at"][:4] == str(year)
 
     reads()
@@ -151,11 +157,14 @@ def test_the_year_is_the_one_nearest_to_now(now, text, year):
 async def test_now_is_the_time_of_the_pipeline():
     ctx = StubContext(place="transforms[0]")
     assert isinstance(ctx.clock, Clock)
-    before = read("Jul  1 00:00:00 h x: y", ctx)["at"]
+    before = (await read_here("Jul  1 00:00:00 h x: y", ctx))["at"]
 
     await ctx.clock.sleep(200 * 86_400)
 
-    assert (before[:4], read("Jul  1 00:00:00 h x: y", ctx)["at"][:4]) == ("2026", "2027")
+    assert (before[:4], (await read_here("Jul  1 00:00:00 h x: y", ctx))["at"][:4]) == (
+        "2026",
+        "2027",
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +182,7 @@ def test_a_time_without_a_zone_is_one_of_the_config(text, at_):
     async def reads():
         it = parse({"preset": "syslog"}, zone="Europe/Berlin")
         ctx = StubContext(place="transforms[0]")
-        [made] = handed_on(it, {"value": f"{text} h x: y"}, ctx=ctx)
+        made = await handed_on_here(it, {"value": f"{text} h x: y"}, ctx)
         assert made["at"] == at_
 
     reads()
@@ -198,6 +207,6 @@ def test_anything_else_does_not_fit(text):
     @virtual(started_at=at(2026, 11, 27))
     async def reads():
         ctx = StubContext(place="transforms[0]")
-        assert read(text, ctx) == "'value' does not fit syslog"
+        assert await read_here(text, ctx) == "'value' does not fit syslog"
 
     reads()

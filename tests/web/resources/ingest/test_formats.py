@@ -321,7 +321,7 @@ async def test_a_look_at_everything_waits_while_there_are_many_lists(
     usual = gc.get_threshold()
     asked.decoding.keep_digits(keeps=digits)
 
-    batch = decoded(asked.format, body, asked.decoding, lambda _: None)
+    batch = decoded(asked.format, body, asked.decoding, lambda *_: None)
     put_off = gc.get_threshold()
     del batch
     await let_go()
