@@ -77,7 +77,7 @@ class TakesLong(BaseException):
 
 
 GLOBALS: dict[str, Any] = {
-    kind.__name__: kind for kind in (GiveUp, TakesLong, Written, bool, dict, float, int, list, str)
+    kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
 } | {"parts": parts, "large": LargeList}
 """What the source of a loop names. In the function's own globals, a name costs one check instead of two."""
 
@@ -389,7 +389,8 @@ class Code:
         elif self._takes_long:
             before.append(f"{_LEFT} = {_MOST_APART}")
             # What failed has the function in its traceback: a circle.
-            too_many = [f"{INDENT}{_FAILED}.clear()", f"{INDENT}raise TakesLong"]
+            takes_long = self.constant(TakesLong, "TakesLong")
+            too_many = [f"{INDENT}{_FAILED}.clear()", f"{INDENT}raise {takes_long}"]
             ahead = [f"{_LEFT} -= 1", f"if {_LEFT} < 0:", *too_many]
         alone = [*ahead, f"{_OUT} += {self._apart[0]}({_GIVEN}, {_FAILED})", *behind]
         return _OUT, before, self._each_apart(lines, alone)
