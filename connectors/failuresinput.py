@@ -95,7 +95,16 @@ class FailuresInput(
 
     def hands_on(self) -> Iterator[str]:
         """The fields of a failure; `message` has whatever the message had."""
-        yield from ("pipeline_id", "stage", "component", "input_index", "kind", "error", "at")
+        yield from (
+            "pipeline_id",
+            "stage",
+            "component",
+            "input_index",
+            "kind",
+            "error",
+            "reason",
+            "at",
+        )
         yield from ("message", "payload", "left_out") if self.messages else ("left_out",)
 
     def is_batching(self) -> bool:

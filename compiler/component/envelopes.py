@@ -23,6 +23,9 @@ SHARED_METADATA = {
 """Metadata present for every kind of input."""
 
 
+Skip = Callable[[str, JsonValue], None]
+"""Is told why a message cannot have the metadata, and takes it: it goes no further."""
+
 PutOn = Callable[[Batch, dict[str, Any]], Batch]
 """Returns messages with the metadata of their origin; fewer where some cannot have it."""
 
@@ -33,7 +36,7 @@ class Envelope(Tagged):
     wraps: ClassVar[bool] = False
     """Whether the payload, whatever it is, lies under a field of its own."""
 
-    def putting(self, warn_once: Callable[[str], None], *, is_added: bool) -> PutOn:
+    def putting(self, warn_once: Callable[[str], None], skip: Skip, *, is_added: bool) -> PutOn:
         """Return what puts it on; ``is_added``: metadata that is there already stays."""
         raise NotImplementedError
 
@@ -55,7 +58,7 @@ class Merge(Envelope, tag="merge"):
         """The field, or its default when it is blank."""
         return self.meta.strip() or "_meta"
 
-    def putting(self, warn_once: Callable[[str], None], *, is_added: bool) -> PutOn:
+    def putting(self, warn_once: Callable[[str], None], skip: Skip, *, is_added: bool) -> PutOn:
         """Return what adds one field to each object."""
         field = self.meta_field
 
@@ -73,7 +76,10 @@ class Merge(Envelope, tag="merge"):
             enclosed = []
             for message in batch:
                 if type(message) is not dict:
-                    warn_once("envelope: skipped a message that is not an object: merge needs one")
+                    skip(
+                        "envelope: skipped a message that is not an object: merge needs one",
+                        message,
+                    )
                 elif field in message:
                     enclosed.append(merged(message, about))
                 else:
@@ -117,7 +123,7 @@ class Wrap(Envelope, tag="wrap"):
         """The payload's field, or its default when it is blank."""
         return self.payload.strip() or "value"
 
-    def putting(self, warn_once: Callable[[str], None], *, is_added: bool) -> PutOn:
+    def putting(self, warn_once: Callable[[str], None], skip: Skip, *, is_added: bool) -> PutOn:
         """Return what makes an object of two fields of each message."""
         meta, payload = self.meta_field, self.payload_field
         return lambda batch, about: [{meta: about, payload: message} for message in batch]

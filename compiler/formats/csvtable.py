@@ -113,6 +113,9 @@ class CsvTable(PayloadFormat, word="csv", elsewhere="table tsv"):
                 f"cell {twice + 1:,} of the header is a name that stood before",
                 "a name stands twice in the header",
             )
+        for name in self._options.types or ():
+            if name not in header:
+                raise FormatMisfit(f"the header has no '{name}', which 'types' gives a type")
         return Columns(header, self._options, decoding)
 
 

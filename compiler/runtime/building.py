@@ -11,7 +11,7 @@ from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Component, Input, Output
 from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
-from headrace.compiler.delivery import Delivery
+from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
@@ -21,6 +21,7 @@ from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures
+from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
@@ -59,7 +60,17 @@ class Builder:
             return [config.diagnose(fault, ("state",)) for fault in faults]
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
+        self._expect_losses()
         return self._refused
+
+    def _expect_losses(self) -> None:
+        """Have counted from nothing on what may be lost: who watches a figure has to see it change."""
+        for index, each in enumerate(self._config.transforms):
+            self.place("transforms", index).expect_losses("batch")
+            if each.skips_failing:
+                self.place("transforms", index).expect_losses("error")
+        for index in range(len(self._config.outputs)):
+            self.place("outputs", index).expect_losses("batch")
 
     def each(
         self, family: str, components: Iterable[_C], make: Callable[[_C, int], _T]
@@ -148,19 +159,20 @@ def pump_over(
             about["received_at"] = world.clock.timestamp()
             return about
 
-        put_on = component.envelope.putting(place.warn_once, is_added=source.merges_metadata)
+        def skip(why: str, message: JsonValue) -> None:
+            place.leave_out(why, LostMessages([message], "error"))
+
+        put_on = component.envelope.putting(place.warn_once, skip, is_added=source.merges_metadata)
         enclose = Enclose(metadata, put_on)
-    if source.is_raw:
-        place.may_leave_unread()
+    if source.is_raw or (component.envelope is not None and not component.envelope.wraps):
+        place.expect_losses("error")
     unpacking = Unpacking(
         source,
         parts.decoding,
         enclose,
-        parts.counters,
         world.clock,
-        place.warn_once,
         with_origins=acknowledges,
-        unread=place.unread,
+        leave_out=place.leave_out,
         format=component.payload_format() if source.is_raw else None,
     )
     return Pump(

@@ -51,7 +51,7 @@ from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
-from headrace.compiler.runtime.monitoring.losses import LostMessages, lost_with
+from headrace.compiler.runtime.monitoring.losses import LossReason, Lost, LostMessages, lost_with
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
@@ -297,13 +297,14 @@ class ComponentContext:
         self._parts.counters.skipped += 1
         self.warn_once(text)
 
-    def may_leave_unread(self) -> None:
-        """Have what the input skips counted from nothing on: who watches a figure has to see it change."""
-        self._failures.losses.expect("input", self.index, "error")
+    def expect_losses(self, reason: LossReason) -> None:
+        """Have what the component loses counted from nothing on."""
+        self._failures.losses.expect(self.stage, self.index, reason)
 
-    def unread(self, why: str, payload: bytes | None) -> None:
-        """Count what the input skips, and tell those who read failures: it is no failure of its own."""
-        self._failures.unread(self.redact(why), self.index, payload)
+    def leave_out(self, why: str, lost: Lost | None) -> None:
+        """Skip what the input cannot read, or hand on, and tell those who read failures: it is none itself."""
+        self.skip(why)
+        self._failures.left_out(self.redact(why), self.index, lost)
 
     def has_warned(self, text: str) -> bool:
         return text in self._said
@@ -336,9 +337,10 @@ class ComponentContext:
             log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
 
     def lose(self, failed: FailedMessages) -> None:
+        batch = object()
         for said, (cause, messages) in failed.items():
             self._trace(cause)
-            self._count_lost(said, LostMessages(messages, "error"))
+            self._count_lost(said, LostMessages(messages, "error", batch))
         self.took(SKIPPED)
 
     def report_lost(

@@ -16,7 +16,7 @@ from headrace.compiler.component.buildcontext import WantedFailures
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Arrival, QueueFill, Source
-from headrace.compiler.runtime.monitoring.losses import LostMessages
+from headrace.compiler.runtime.monitoring.losses import Lost, LostMessages
 from headrace.compiler.runtime.monitoring.weighing import Scale
 
 MOST_MESSAGES = 1_000
@@ -50,27 +50,32 @@ class FailureInbox(Source):
         self._tell_left_out, self._leave = left_out, leave
         self._waiting: deque[tuple[Failed, int]] = deque()
         self._bytes = self._left_out = 0
+        self._batch: object | None = None
+        self._room, self._scale = MOST_MESSAGES, Scale(MOST_VALUES)
         self._arrived = asyncio.Event()
         self._stopping = False
 
-    def take(self, failure: Failed, lost: LostMessages | bytes | None) -> None:
+    def take(self, failure: Failed, lost: Lost | None) -> None:
         """Put in one failure for each message that it cost, one with a payload, or one with neither."""
         if isinstance(lost, bytes) and self.wanted.messages:
             text = lost[:MOST_PAYLOAD].decode("utf-8", "replace")
             self._put({**failure, "payload": text}, _BYTES + getsizeof(text))
             return
-        messages = lost.messages if isinstance(lost, LostMessages) else ()
-        if not messages:
+        if not isinstance(lost, LostMessages) or not lost.messages:
             self._put(failure, _BYTES)
             return
-        scale = Scale(MOST_VALUES)
-        for message in messages[:MOST_MESSAGES]:
-            size = scale.bytes_of(message) if self.wanted.messages else None
+        if lost.batch is None or lost.batch is not self._batch:
+            self._batch = lost.batch
+            self._room, self._scale = MOST_MESSAGES, Scale(MOST_VALUES)
+        told = lost.messages[: self._room]
+        self._room -= len(told)
+        for message in told:
+            size = self._scale.bytes_of(message) if self.wanted.messages else None
             if size is None:
                 self._put(failure, _BYTES)
             else:
                 self._put({**failure, "message": message}, _BYTES + size)
-        self._leave_out(len(messages) - MOST_MESSAGES)
+        self._leave_out(len(lost.messages) - len(told))
 
     def _put(self, failure: Failed, size: int) -> None:
         if self._bytes + size > self.wanted.max_queued_bytes:
@@ -138,9 +143,7 @@ class FailureReaders:
         """Have it take no more, if it does."""
         self._readers[:] = [each for each in self._readers if each is not reader]
 
-    def tell(
-        self, pipeline: str, stage: Stage, failure: Failed, lost: LostMessages | bytes | None
-    ) -> None:
+    def tell(self, pipeline: str, stage: Stage, failure: Failed, lost: Lost | None) -> None:
         """Put a failure in wherever it is wanted."""
         for each in self._readers:
             if each.wanted.wants(stage) and self._hears(each.wanted.upstreams, pipeline):

@@ -24,7 +24,7 @@ from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
-from headrace.compiler.runtime.monitoring.losses import LostMessages
+from headrace.compiler.runtime.monitoring.losses import Lost, reason_of
 from headrace.compiler.runtime.monitoring.pipelinehistory import History, Life
 from headrace.compiler.runtime.monitoring.watch import Watch
 from headrace.compiler.runtime.opening import Opening, RefusedComponent
@@ -77,9 +77,6 @@ class Pipeline:
             is_logged=world.environment.is_told,
             hear=self._hear,
         )
-        for index, each in enumerate(config.transforms):
-            if each.skips_failing:
-                self.failures.losses.expect("transform", index, "error")
         self._lifecycle = Lifecycle()
         self._opening = Opening(self.parts, world.clock, world.environment.random)
         self._refusals: list[RefusedComponent] = []
@@ -196,7 +193,7 @@ class Pipeline:
         component: int | None,
         message: str,
         input_index: int | None,
-        lost: LostMessages | bytes | None,
+        lost: Lost | None,
     ) -> None:
         """Tell those of it who read failures."""
         readers = self._world.failure_readers
@@ -211,6 +208,7 @@ class Pipeline:
             "input_index": input_index,
             "kind": None if index is None else parts[index].kind,
             "error": message,
+            "reason": reason_of(lost),
             "at": self.clock.timestamp(),
         }
         readers.tell(self.id, stage, failure, lost)

@@ -13,7 +13,7 @@ from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat, joined
 from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.chainends import Counters
+from headrace.compiler.runtime.monitoring.losses import Lost
 from headrace.compiler.runtime.turns import Turn
 from headrace.compiler.slownumbers import UNSEEN
 
@@ -48,12 +48,10 @@ class Unpacking:
     source: Source
     decoding: Decoding
     enclose: Enclose | None
-    counters: Counters
     clock: Clock
-    warn_once: Callable[[str], None]
     with_origins: bool
     """Whether somebody asks where a batch came from."""
-    unread: Callable[[str, bytes | None], None]
+    leave_out: Callable[[str, Lost | None], None]
     """Is told why a payload or a part of one is skipped, and of that, where it is known."""
     format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""
@@ -116,12 +114,7 @@ class Unpacking:
 
     def _left_out(self, cause: FormatMisfit, part: bytes | None) -> None:
         """Tell of what does not fit: one warning for each kind, however many there are."""
-        self._skip(f"skipped what does not fit the format: {cause.kind}", part)
-
-    def _skip(self, said: str, part: bytes | None) -> None:
-        self.warn_once(said)
-        self.unread(said, part)
-        self.counters.skipped += 1
+        self.leave_out(f"skipped what does not fit the format: {cause.kind}", part)
 
     async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
         """Put the envelope on a large batch; others have their turns meanwhile."""
@@ -133,7 +126,6 @@ class Unpacking:
             if self.clock.monotonic() > turn.ends:
                 await self.clock.sleep(0)
                 turn.begin()
-        self.counters.skipped += len(batch) - len(enclosed)
         return enclosed
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
@@ -160,17 +152,15 @@ class Unpacking:
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")
-            self._skip(f"skipped a payload that is not JSON: {kind}", payload)
+            self.leave_out(f"skipped a payload that is not JSON: {kind}", payload)
             return []
         return self._put_on([message], origin)
 
     def _put_on(self, batch: Batch, origin: Any) -> Batch:
-        """Put the envelope on, and count what it does not fit."""
+        """Put the envelope on."""
         if self.enclose is None:
             return batch
-        enclosed = self.enclose.put_on(batch, self.enclose.metadata(origin))
-        self.counters.skipped += len(batch) - len(enclosed)
-        return enclosed
+        return self.enclose.put_on(batch, self.enclose.metadata(origin))
 
 
 def _at_once(arrivals: Sequence[Arrival]) -> int:

@@ -73,14 +73,20 @@ async def heard(
 def failed(**more: Any) -> dict[str, Any]:
     """Return a failure of the map, but for its message."""
     where = {"pipeline_id": "orders", "stage": "transform", "component": 0, "input_index": None}
-    return {**where, "kind": "map", "error": TEXT, "at": AT, **more, "left_out": 0}
+    about = {"kind": "map", "error": TEXT, "reason": "batch", "at": AT}
+    return {**where, **about, **more, "left_out": 0}
+
+
+def lost(it: Engine) -> list[ComponentLoss]:
+    """Return what `orders` has lost."""
+    return [each for each in running(it, "orders").failures.losses if each.count]
 
 
 @virtual
 async def test_a_message_that_is_skipped_comes_as_it_came_to_what_failed() -> None:
     told = await heard(batches([{"n": "x"}, {"n": 1}, {"n": "y"}]), on_error="skip")
 
-    assert told == [failed(message={"n": "x"}), failed(message={"n": "y"})]
+    assert told == [failed(reason="error", message={"n": text}) for text in "xy"]
 
 
 @virtual
@@ -116,6 +122,7 @@ async def test_a_failure_without_a_message_comes_alone_and_an_input_is_told_by_i
             "input_index": 0,
             "kind": told[0]["kind"],
             "error": "b:1 does not answer",
+            "reason": None,
             "at": AT,
             "left_out": 0,
         }
@@ -140,7 +147,7 @@ async def test_a_payload_that_is_no_json_comes_as_text_and_not_all_of_a_large_on
     assert told[0]["error"].startswith("skipped a payload that is not JSON: ")
     assert "message" not in told[0]
     assert running(it, "orders").failures.total == 0
-    assert [*running(it, "orders").failures.losses] == [ComponentLoss("input", 0, "error", 2)]
+    assert lost(it) == [ComponentLoss("input", 0, "error", 2)]
     await it.close()
 
 
@@ -170,8 +177,8 @@ async def test_what_a_format_leaves_out_of_a_payload_comes_as_text_and_is_counte
     assert places == {("input", None, 0)}
     assert all(f"skipped what does not fit the format: {why}" in each["error"] for each in told)
     assert running(it, "orders").failures.total == 0
-    [loss] = running(it, "orders").failures.losses
-    assert loss == ComponentLoss("input", 0, "error", len(texts))
+    assert lost(it) == [ComponentLoss("input", 0, "error", len(texts))]
+    assert {each["reason"] for each in told} == {"error"}
     await it.close()
 
 
@@ -316,6 +323,22 @@ async def test_of_one_batch_so_many_messages_are_told_of() -> None:
 
     assert len(await reader.read()) == MOST_MESSAGES
     assert reader.left_out == 7
+
+
+@virtual
+async def test_failures_of_one_batch_share_what_is_told_and_looked_at_of_it() -> None:
+    reader, batch, other = Reader(max_queued_bytes=2**30), object(), object()
+    most = [0] * (MOST_VALUES // 2)
+
+    for part in (batch, batch, other):
+        reader.inbox.take({"error": "no"}, LostMessages([most, most[1:]], "error", part))
+    for part in (batch, batch):
+        lost = LostMessages([{}] * MOST_MESSAGES, "error", part)
+        reader.inbox.take({"error": "no"}, lost)
+
+    told = ["message" in each for each in await reader.read()]
+    assert told == [True, False, False, False, True, False, *[True] * MOST_MESSAGES]
+    assert reader.left_out == MOST_MESSAGES
 
 
 @virtual

@@ -22,6 +22,17 @@ class LostMessages(NamedTuple):
 
     messages: Sequence[JsonValue]
     reason: LossReason
+    batch: object | None = None
+    """The same of all failures of one batch; None: there is no other."""
+
+
+Lost = LostMessages | bytes
+"""What is lost by one failure: messages, or the payload that none could be made of."""
+
+
+def reason_of(lost: Lost | None) -> LossReason | None:
+    """Return why that is lost; None where it is nothing."""
+    return "error" if isinstance(lost, bytes) else lost and lost.reason
 
 
 def lost_with(cause: BaseException, batch: Sequence[JsonValue]) -> LostMessages:

@@ -66,7 +66,10 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
         "headrace_messages": {(id, "input"): 4, (id, "output"): 2},
         "headrace_messages_skipped": {(id,): 0},
         "headrace_failures": {(id, "input"): 0, (id, "transform"): 0, (id, "output"): 0},
-        "headrace_messages_lost": {("1", id, "error", "transform"): 0},
+        "headrace_messages_lost": {
+            **{(index, id, "batch", "transform"): 0 for index in "012"},
+            ("1", id, "error", "transform"): 0,
+        },
         "headrace_messages_held": {(id,): 1},
         "headrace_batches_in_flight": {(id,): 0},
         "headrace_pipeline_status": {(id, "running"): 1},
@@ -150,6 +153,7 @@ async def test_lost_messages_are_counted_by_component_and_reason(client, service
 
     assert scraped["headrace_messages_lost"] == {
         ("0", "losing", "error", "transform"): 4,
+        ("0", "losing", "batch", "transform"): 0,
         ("1", "losing", "batch", "transform"): 2,
     }
     # A failure for each text and batch, whatever the number of messages.
