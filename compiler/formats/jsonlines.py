@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import ClassVar
 
 from headrace.compiler.delivery import Batch
@@ -110,18 +111,27 @@ def _containers(piece: bytes, into: Intake, decoding: Decoding) -> int:
 def _together(piece: bytes, decoding: Decoding, *, is_looked_at: bool) -> Batch | None:
     """Return the messages of whole lines, all at once; None where something is unusual.
 
-    Values are decoded one behind the other, wherever lines end. That the first line is one by itself tells
-    lines from a text that is indented: to count them all would take a tenth of the time.
+    Values are decoded one behind the other, wherever lines end: that there are as many as lines tells these
+    from a text that is indented.
     """
-    end = piece.find(b"\n")
     if is_looked_at and has_slow_numbers(piece):
         return None
     try:
-        if end > 0:
-            decoding.decode_usual(piece[:end])
-        return decoding.decode_lines(piece)
+        messages: Batch = decoding.decode_lines(piece)
     except ValueError:
         return None
+    lines = _line_counter()(piece) + (not piece.endswith(b"\n"))
+    return messages if len(messages) == lines else None
+
+
+@cache
+def _line_counter() -> Callable[[bytes], int]:
+    """Return what counts line ends: the extension in a fiftieth of the time of decoding, Python in a tenth."""
+    try:
+        from rhai import count_line_ends
+    except ImportError:
+        return lambda text: text.count(b"\n")
+    return count_line_ends
 
 
 def _misfit(

@@ -302,7 +302,7 @@ class ComponentContext:
         self._failures.losses.expect(self.stage, self.index, reason)
 
     def leave_out(self, why: str, lost: Lost | None) -> None:
-        """Skip what the input cannot read, or hand on, and tell those who read failures: it is none itself."""
+        """Skip what the input cannot read or hand on, and tell those who read failures."""
         self.skip(why)
         self._failures.left_out(self.redact(why), self.index, lost)
 

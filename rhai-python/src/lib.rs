@@ -15,6 +15,7 @@ mod gauge;
 mod home;
 mod leaving;
 mod limits;
+mod lines;
 mod machine;
 mod mentions;
 mod modules;
@@ -34,6 +35,8 @@ static HEAP: gauge::Counting = gauge::Counting;
 
 #[pymodule(gil_used = false)]
 mod _rhai {
+    #[pymodule_export]
+    use super::lines::count_line_ends;
     #[pymodule_export]
     use super::numbers::has_slow_numbers;
     #[pymodule_export]

@@ -15,6 +15,7 @@ from rhai._rhai import (
     Paused,
     Replacement,
     Script,
+    count_line_ends,
     has_slow_numbers,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "RunError",
     "Script",
     "ScriptError",
+    "count_line_ends",
     "has_slow_numbers",
 ]

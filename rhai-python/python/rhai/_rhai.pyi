@@ -10,11 +10,13 @@ __all__ = [
     "Paused",
     "Replacement",
     "Script",
+    "count_line_ends",
     "has_slow_numbers",
 ]
 
 RHAI_VERSION: Final[str]
 
+def count_line_ends(body: bytes) -> int: ...
 def has_slow_numbers(body: bytes) -> bool: ...
 
 @final

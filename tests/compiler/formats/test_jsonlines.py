@@ -19,6 +19,17 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.parametrize("around", [0, 1, 2_000, 40_000])
+def test_a_value_over_several_lines_is_no_message_wherever_it_stands(around: int) -> None:
+    lines = [b'{"n": 1}'] * around
+    payload = b"\n".join([*lines, b'{"a":', b"1}", *lines])
+
+    messages, left_out = kept("ndjson", payload)
+
+    assert messages == [{"n": 1}] * (2 * around)
+    assert len(left_out) == 2
+
+
 @given(st.lists(VALUES, max_size=20), st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"]))
 def test_each_line_is_a_message(values: list[Any], ends: str) -> None:
     text = ends.join(json.dumps(each) for each in values).encode()
