@@ -51,7 +51,12 @@ from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
-from headrace.compiler.runtime.monitoring.losses import LossReason, Lost, LostMessages, lost_with
+from headrace.compiler.runtime.monitoring.losses import (
+    LossReason,
+    LostData,
+    LostMessages,
+    lost_with,
+)
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
@@ -301,7 +306,7 @@ class ComponentContext:
         """Have what the component loses counted from nothing on."""
         self._failures.losses.expect(self.stage, self.index, reason)
 
-    def leave_out(self, why: str, lost: Lost | None) -> None:
+    def leave_out(self, why: str, lost: LostData | None) -> None:
         """Skip what the input cannot read or hand on, and tell those who read failures."""
         self.skip(why)
         self._failures.left_out(self.redact(why), self.index, lost)

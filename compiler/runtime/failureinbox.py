@@ -16,7 +16,7 @@ from headrace.compiler.component.buildcontext import WantedFailures
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Arrival, QueueFill, Source
-from headrace.compiler.runtime.monitoring.losses import Lost, LostMessages
+from headrace.compiler.runtime.monitoring.losses import LostData, LostMessages
 from headrace.compiler.runtime.monitoring.weighing import Scale
 
 MOST_MESSAGES = 1_000
@@ -55,7 +55,7 @@ class FailureInbox(Source):
         self._arrived = asyncio.Event()
         self._stopping = False
 
-    def take(self, failure: Failed, lost: Lost | None) -> None:
+    def take(self, failure: Failed, lost: LostData | None) -> None:
         """Put in one failure for each message that it cost, one with a payload, or one with neither."""
         if isinstance(lost, bytes) and self.wanted.messages:
             text = lost[:MOST_PAYLOAD].decode("utf-8", "replace")
@@ -143,7 +143,7 @@ class FailureReaders:
         """Have it take no more, if it does."""
         self._readers[:] = [each for each in self._readers if each is not reader]
 
-    def tell(self, pipeline: str, stage: Stage, failure: Failed, lost: Lost | None) -> None:
+    def tell(self, pipeline: str, stage: Stage, failure: Failed, lost: LostData | None) -> None:
         """Put a failure in wherever it is wanted."""
         for each in self._readers:
             if each.wanted.wants(stage) and self._hears(each.wanted.upstreams, pipeline):

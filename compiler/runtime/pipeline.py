@@ -24,7 +24,7 @@ from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
-from headrace.compiler.runtime.monitoring.losses import Lost, reason_of
+from headrace.compiler.runtime.monitoring.losses import LostData, reason_of
 from headrace.compiler.runtime.monitoring.pipelinehistory import History, Life
 from headrace.compiler.runtime.monitoring.watch import Watch
 from headrace.compiler.runtime.opening import Opening, RefusedComponent
@@ -193,7 +193,7 @@ class Pipeline:
         component: int | None,
         message: str,
         input_index: int | None,
-        lost: Lost | None,
+        lost: LostData | None,
     ) -> None:
         """Tell those of it who read failures."""
         readers = self._world.failure_readers

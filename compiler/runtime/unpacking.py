@@ -13,7 +13,7 @@ from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat, joined
 from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.runtime.monitoring.losses import Lost
+from headrace.compiler.runtime.monitoring.losses import LostData
 from headrace.compiler.runtime.turns import Turn
 from headrace.compiler.slownumbers import UNSEEN
 
@@ -51,7 +51,7 @@ class Unpacking:
     clock: Clock
     with_origins: bool
     """Whether somebody asks where a batch came from."""
-    leave_out: Callable[[str, Lost | None], None]
+    leave_out: Callable[[str, LostData | None], None]
     """Is told why a payload or a part of one is skipped, and of that, where it is known."""
     format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""

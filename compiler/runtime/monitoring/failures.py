@@ -24,7 +24,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.failingmessages import OTHERS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.runtime.monitoring.losses import Losses, Lost, LostMessages
+from headrace.compiler.runtime.monitoring.losses import Losses, LostData, LostMessages
 from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signatures
 
 MOST_BYTES = 2048
@@ -34,7 +34,7 @@ long outage fills no disk."""
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
 
-Hear = Callable[[Stage, int | None, str, int | None, Lost | None], None]
+Hear = Callable[[Stage, int | None, str, int | None, LostData | None], None]
 """Takes each failure, with the messages that are lost by it, or the payload that could not be read."""
 
 log = logging.getLogger("headrace.pipeline")
@@ -92,7 +92,7 @@ class Failures:
         if self._hear is not None:
             self._hear(stage, component, message, input_index, lost)
 
-    def left_out(self, why: str, input_index: int, lost: Lost | None) -> None:
+    def left_out(self, why: str, input_index: int, lost: LostData | None) -> None:
         """Count one message, payload, or part of one, that an input skips; tell those who read failures."""
         self.losses.add("input", input_index, "error", 1)
         if self._hear is not None:

@@ -26,11 +26,11 @@ class LostMessages(NamedTuple):
     """The same of all failures of one batch; None: there is no other."""
 
 
-Lost = LostMessages | bytes
+LostData = LostMessages | bytes
 """What is lost by one failure: messages, or the payload that none could be made of."""
 
 
-def reason_of(lost: Lost | None) -> LossReason | None:
+def reason_of(lost: LostData | None) -> LossReason | None:
     """Return why that is lost; None where it is nothing."""
     return "error" if isinstance(lost, bytes) else lost and lost.reason
 
