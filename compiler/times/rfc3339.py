@@ -1,4 +1,4 @@
-"""ClockReading RFC 3339 and dates, and writing RFC 3339: the form of times where a config names no other.
+"""Reading RFC 3339 and dates, and writing RFC 3339: the form of times where a config names no other.
 
 Source: https://www.rfc-editor.org/rfc/rfc3339, sections 5.6 and 5.7
 """

@@ -1,4 +1,4 @@
-"""ClockReading a text by a format: the source of a function is written, and compiled.
+"""Reading a text by a format: the source of a function is written, and compiled.
 
 The text has to fit whole. What a format takes is finite, so the pattern of none can be made to work long,
 however long the text.

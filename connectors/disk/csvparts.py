@@ -42,9 +42,10 @@ class CsvWriting(Record):
     """How rows of CSV are written.
 
     A string is quoted where it has a separator, a quote or a line end in it, and where it begins with one
-    of `=`, `+`, `-` and `@`, which spreadsheets take for a formula: quoted, and not changed. A number or
-    boolean is as JSON writes it, a list or an object is its JSON text, and a field that is missing or null
-    is an empty cell. A batch with a row of more than 1,048,576 characters fails.
+    of `=`, `+`, `-` and `@`, which spreadsheets take for a formula: quoted, and not changed. That is no
+    protection: a spreadsheet that opens the file calculates it nevertheless. A number or boolean is as JSON
+    writes it, a list or an object is its JSON text, and a field that is missing or null is an empty cell. A
+    batch with a row of more than 1,048,576 characters fails.
     """
 
     columns: tuple[str, ...] = option(

@@ -51,8 +51,8 @@ class Mask(OfField, tag="mask", listed=140, elsewhere="anonymize hide obfuscate 
     )
     keep_from: str | None = option(
         Separator(),
-        "Text from the last of which on all shows: `@` of an address. Where it is not there, nothing at "
-        "the end shows.",
+        "Text from the last of which on all shows: `@` of an address, at most 20 characters. Where it is "
+        "not there, nothing at the end shows.",
         default=None,
         elsewhere="from_text separator",
     )

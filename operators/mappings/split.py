@@ -36,7 +36,9 @@ class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_strin
 
     from_: str = from_option("Field that holds the text.")
     by: str = option(
-        Separator(), "What stands between two parts.", elsewhere="delimiter on pattern separator"
+        Separator(),
+        "What stands between two parts; at most 20 characters.",
+        elsewhere="delimiter on pattern separator",
     )
     trim: bool = option(
         Boolean(), "Whether blanks around each part are left out.", default=True, elsewhere="strip"

@@ -71,7 +71,7 @@ class OneOfCondition(OnField, tag="one_of", elsewhere="any_of in in_list is_in i
     field: str = field_option()
     values_: tuple[str | float | bool, ...] = option(
         ListOf(Scalar(), at_least=1, at_most=MOST_VALUES),
-        "What it may be.",
+        f"What it may be; at most {MOST_VALUES:,}.",
         elsewhere="among list one_of options value",
     )
 
