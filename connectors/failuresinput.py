@@ -51,16 +51,17 @@ class FailuresInput(
     promises: ClassVar = (INPUT,)
     fed_by: ClassVar[FedBy] = "failures"
     is_raw: ClassVar[bool] = False
+    of_itself: ClassVar[str] = "would be told of its own failures"
     unsampled: ClassVar[str] = "nothing may fail for a long time"
 
     upstream: tuple[str, ...] = option(
-        ListOf(PipelineId(), noun="pipeline id"),
+        ListOf(PipelineId(), at_least=1, noun="pipeline id"),
         "Pipelines whose failures are read; all that get nothing from this one if left out.",
         default=(),
         elsewhere="from pipelines sources",
     )
     stages: tuple[str, ...] = option(
-        ListOf(Choice(*get_args(Stage)), noun="stage"),
+        ListOf(Choice(*get_args(Stage)), at_least=1, noun="stage"),
         "Where they fail; anywhere if left out.",
         default=(),
         elsewhere="stage where",

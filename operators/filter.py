@@ -64,7 +64,12 @@ class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match whe
         expected = "exactly one of " + ", ".join(self.one_of)
         given = [wire for wire in self.one_of if self.values()[wire]]
         if not given:
-            yield Fault("missing-key", "a filter needs a condition", expected=expected)
+            yield Fault(
+                "missing-key",
+                "a filter needs a condition",
+                expected=expected,
+                suggestion="add 'when' with what messages have to be that go on",
+            )
         elif len(given) > 1:
             said = "a filter has one condition, not both"
             if "when" in given:

@@ -138,6 +138,9 @@ class Input(Component, family="input"):
     """Why there is nobody to tell, where that may surprise, as a clause: ``a channel keeps nothing``."""
     is_only: ClassVar[bool] = False
     """Whether a pipeline may have at most one of this kind."""
+    of_itself: ClassVar[str] = "reads its own output"
+    """What a pipeline does that names itself in one."""
+
     fed_by: ClassVar[FedBy] = "server"
     """What brings it messages: a server that it connects to, posts over the API, another pipeline, what
     fails in others, or the time alone."""

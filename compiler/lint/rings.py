@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.lint.rules import circle
+from headrace.compiler.schema.structures import settings_of, upstreams
 from headrace.compiler.text.diagnostics import Diagnostic
 
 Configs = Mapping[str, PipelineConfig]
@@ -14,9 +15,10 @@ Configs = Mapping[str, PipelineConfig]
 
 def rings(id: str, configs: Configs) -> Iterator[Diagnostic]:
     """Yield the readings of a pipeline that close a ring: of pipelines that waited for its id."""
-    for path, upstream in configs[id].readings():
-        if ring := _way(id, upstream, configs):
-            yield configs[id].diagnose(circle(ring), path)
+    for index, each in enumerate(configs[id].inputs):
+        for path, upstream in upstreams(settings_of(each)):
+            if ring := _way(id, upstream, configs):
+                yield configs[id].diagnose(circle(ring, each.of_itself), ("inputs", index, *path))
 
 
 def _way(start: str, end: str, configs: Configs) -> list[str]:

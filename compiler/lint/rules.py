@@ -48,7 +48,7 @@ def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Ite
             for path, upstream in upstreams(part.settings())
             if upstream == names[-1]
         )
-        yield part.site.diagnose(replace(circle(names), path=path))
+        yield part.site.diagnose(replace(circle(names, _of_itself(part)), path=path))
 
 
 def by_dependency(drafts: Sequence[Draft]) -> list[int]:
@@ -178,11 +178,18 @@ def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[li
     return graph, rings
 
 
-def circle(names: Sequence[str]) -> Fault:
-    """Return the fault of pipelines that the same messages would go round for ever."""
+def _of_itself(part: DraftComponent) -> str:
+    return part.component.of_itself if issubclass(part.component, Input) else Input.of_itself
+
+
+def circle(names: Sequence[str], of_itself: str) -> Fault:
+    """Return the fault of pipelines that the same messages would go round for ever.
+
+    ``of_itself`` is what is said of one alone, by the input that names it.
+    """
     around = " -> ".join([*names, names[0]])
     message = (
-        f"'{names[0]}' reads its own output"
+        f"'{names[0]}' {of_itself}"
         if len(names) == 1
         else f"these pipelines feed each other in a circle: {around}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Mapping as Named
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Self
 
 from headrace.compiler.code import Code
@@ -41,12 +42,32 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
     )
 
     def rules(self) -> Iterator[Fault]:
-        """Refuse one name for two fields."""
+        """Refuse one name for two fields, one below another, and a name that stays."""
         yield from repeated(
             ((new, ("fields", old)) for old, new in self.fields_.items()),
             said="'{name}' is the new name of another field as well, at {place}",
             expected="a name of its own for every field",
         )
+        news = {new: old for old, new in self.fields_.items()}
+        for old, new in self.fields_.items():
+            if old == new:
+                yield Fault(
+                    "conflict",
+                    f"'{old}' has that name already",
+                    found=new,
+                    expected="another name",
+                    path=("fields", old),
+                )
+            # the paths of the objects on the way to it
+            for above in accumulate(DottedPath(new).segments[:-1], "{}.{}".format):
+                if above in news:
+                    yield Fault(
+                        "scalar-in-the-way",
+                        f"cannot write '{new}': '{above}' is the new name of '{news[above]}'",
+                        found=new,
+                        expected=f"a field that is not below '{above}'",
+                        path=("fields", old),
+                    )
 
     @property
     def reads(self) -> Sequence[tuple[str, Place]]:

@@ -75,7 +75,11 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
             said = "an empty text is everywhere"
             yield Fault("blank", said, expected="a text, or a regex", path=("text",))
         elif self.text is None and self.regex is None:
-            yield Fault("missing-key", "there is nothing to replace", expected=expected)
+            yield Fault(
+                "missing-key",
+                "there is nothing to replace: give 'text' or 'regex'",
+                expected=expected,
+            )
         elif self.regex is not None:
             try:
                 self._by_pattern  # noqa: B018  # it says what is wrong

@@ -8,12 +8,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.conditions import Condition
+from headrace.compiler.component.conditions import Condition, when_taken
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import DottedPath
-from headrace.compiler.schema.records import option
-from headrace.compiler.schema.structures import ListOf
-from headrace.compiler.schema.variants import Tagged, VariantOf
+from headrace.compiler.schema.variants import Tagged
 from headrace.compiler.text.diagnostics import Fault
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.keptfields import Kept
@@ -45,12 +43,9 @@ class Mapping(Tagged):
     needs_all: ClassVar[bool] = True
     """Whether it has nothing to write where one of the fields that it reads is missing."""
 
-    when: tuple[Condition, ...] = option(
-        ListOf(VariantOf(Condition), noun="condition"),
+    when: tuple[Condition, ...] = when_taken(
         "Conditions that all have to hold for the message as it is by then. Otherwise nothing is done, and "
         "nobody asks whether a field is missing.",
-        default=(),
-        additive=True,
         elsewhere="condition conditions if where",
     )
 

@@ -252,7 +252,8 @@ async def test_it_may_not_read_its_own_and_whom_it_names_has_to_be_there() -> No
     with pytest.raises(Refused) as gone:
         await it.compile(pipeline("faults", [failures("nobody")]))
 
-    assert [each.code for each in own.value.diagnostics] == ["cycle"]
+    [circle] = own.value.diagnostics
+    assert (circle.code, circle.message) == ("cycle", "'faults' would be told of its own failures")
     assert [each.code for each in gone.value.diagnostics] == ["missing-upstream"]
     await it.close()
 
@@ -422,7 +423,12 @@ async def test_a_reader_that_is_stuck_makes_nobody_wait() -> None:
             'stages[0]: expected one of input, transform, output, found "inputs"',
         ),
         ({"max_queued_bytes": 0}, "max_queued_bytes: expected an integer of at least 1, found 0"),
-        ({"upstream": "a"}, 'upstream: expected a list of pipeline ids, found "a"'),
+        ({"upstream": "a"}, 'upstream: expected a list of at least one pipeline id, found "a"'),
+        (
+            {"upstream": []},
+            "upstream: expected a list of at least one pipeline id, found an empty list",
+        ),
+        ({"stages": []}, "stages: expected a list of at least one stage, found an empty list"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(document: dict[str, Any], said: str) -> None:

@@ -112,6 +112,10 @@ def test_a_batch_of_it_may_hold_many_messages():
         ({}, "upstream: this key is required"),
         ({"upstream": "  "}, "upstream: this must not be blank"),
         ({"upstream": 7}, "upstream: expected a string that is not blank, found 7"),
+        (
+            {"upstream": "above", "when": []},
+            "when: expected a list of at least one condition, found an empty list",
+        ),
     ],
 )
 def test_what_it_refuses(options, refusal):

@@ -244,3 +244,9 @@ asyncio.run(main())
 
 def test_it_has_no_options():
     assert refusals(StdoutOutput, {"format": "text"}) == ["format: unknown key 'format'"]
+
+
+def test_what_it_takes_is_left_out_or_has_a_condition():
+    assert refusals(StdoutOutput, {"when": []}) == [
+        "when: expected a list of at least one condition, found an empty list"
+    ]

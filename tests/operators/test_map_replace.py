@@ -69,7 +69,7 @@ def test_it_writes_where_it_is_told_and_a_missing_text_has_a_default(mapped):
 @pytest.mark.parametrize(
     ("options", "reasons"),
     [
-        ({"with": ""}, ["mappings[0]: there is nothing to replace"]),
+        ({"with": ""}, ["mappings[0]: there is nothing to replace: give 'text' or 'regex'"]),
         (
             {"with": "", "text": "a", "regex": "a"},
             ["mappings[0]: it replaces one thing, not both"],

@@ -98,6 +98,10 @@ def test_a_condition_sees_what_was_written_and_dropped_before(mapped):
             ["mappings[1].as: 'a' is written twice: mappings[0] writes it already"],
         ),
         (
+            a_map(when(copy("a", "b"))),
+            ["mappings[0].when: expected a list of at least one condition, found an empty list"],
+        ),
+        (
             a_map(when(copy("a", "b"), {"type": "exist", "field": "a"})),
             ['mappings[0].when[0].type: unknown type "exist"'],
         ),

@@ -23,7 +23,6 @@ def dotted(fields):
         (rename(b="x"), {"a": 1, "b": 2, "c": 3}, {"a": 1, "x": 2, "c": 3}),
         (rename(a="b", b="a"), {"a": 1, "c": 0, "b": 2}, {"b": 1, "c": 0, "a": 2}),
         (rename(a="b", b="c", c="a"), {"a": 1, "b": 2, "c": 3}, {"b": 1, "c": 2, "a": 3}),
-        (rename(a="a"), {"a": 1}, {"a": 1}),
         (rename(a="b"), {"b": 1, "c": 0, "a": 2}, {"c": 0, "b": 2}),
         (rename(a="b"), {"a": False, "c": None}, {"b": False, "c": None}),
         (dotted({"a": "x.y"}), {"a": 1, "b": 2}, {"b": 2, "x": {"y": 1}}),
@@ -112,6 +111,15 @@ def test_where_an_object_would_have_to_be_the_batch_fails(mapped):
         (dotted({"": "x"}), ['mappings[0].fields[""]: this must not be blank']),
         (dotted({"a": ""}), ["mappings[0].fields.a: this must not be blank"]),
         (dotted({"a": 5}), ["mappings[0].fields.a: expected a string that is not blank, found 5"]),
+        (rename(a="a"), ["mappings[0].fields.a: 'a' has that name already"]),
+        (
+            dotted({"a": "b.c", "d": "b"}),
+            ["mappings[0].fields.a: cannot write 'b.c': 'b' is the new name of 'd'"],
+        ),
+        (
+            dotted({"d": "b.c", "a": "b.c.d.e"}),
+            ["mappings[0].fields.a: cannot write 'b.c.d.e': 'b.c' is the new name of 'd'"],
+        ),
     ],
 )
 def test_names_that_cannot_be_meant_are_refused(mapping, reasons):

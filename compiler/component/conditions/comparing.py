@@ -69,7 +69,11 @@ class Comparing(OnField):
         """Refuse two things to compare with, and none."""
         expected = "exactly one of value, other"
         if self.value is None and self.other is None:
-            yield Fault("missing-key", "there is nothing to compare with", expected=expected)
+            yield Fault(
+                "missing-key",
+                "there is nothing to compare with: give 'value' or 'other'",
+                expected=expected,
+            )
         elif self.value is not None and self.other is not None:
             yield Fault("conflict", "it compares with one thing, not both", expected=expected)
 

@@ -16,14 +16,16 @@ from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 
 
-def when_taken(doc: str) -> Any:
-    """Return the option of what a message has to be that a component takes: a list, usually empty."""
+def when_taken(
+    doc: str, *, elsewhere: str = "condition conditions filter if match only_if route where"
+) -> Any:
+    """Return the option of what a message has to be that somebody takes; usually left out."""
     return option(
-        ListOf(VariantOf(Condition), noun="condition"),
+        ListOf(VariantOf(Condition), at_least=1, noun="condition"),
         doc,
         default=(),
         additive=True,
-        elsewhere="condition conditions filter if match only_if route where",
+        elsewhere=elsewhere,
     )
 
 

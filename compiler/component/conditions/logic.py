@@ -35,7 +35,7 @@ class Combining(Condition):
         if self.depth > DEEPEST:
             yield Fault(
                 "too-deep",
-                f"conditions lie {self.depth} deep inside each other",
+                f"conditions lie {self.depth} deep inside each other, and at most {DEEPEST} may",
                 found=f"{self.depth} levels",
                 expected=f"at most {DEEPEST}",
                 path=("conditions",),

@@ -280,7 +280,7 @@ def test_a_length_is_of_characters_items_or_keys(operator, value, found, holds):
     [
         (
             {"type": "numeric", "field": "a", "operator": "at_least"},
-            [": there is nothing to compare with"],
+            [": there is nothing to compare with: give 'value' or 'other'"],
         ),
         (
             {"type": "string", "field": "a", "operator": "equal_to", "value": "x", "other": "b"},

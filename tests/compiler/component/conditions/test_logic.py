@@ -57,9 +57,12 @@ def nested(levels):
 def test_eight_may_lie_inside_each_other():
     assert hold({"a": 1}, nested(8))
     assert not hold({"a": 1}, nested(7))
-    assert refused(nested(9)) == ["conditions: conditions lie 9 deep inside each other"]
+    assert refused(nested(9)) == [
+        "conditions: conditions lie 9 deep inside each other, and at most 8 may"
+    ]
     assert refused(nested(12)) == [
-        "conditions[0].conditions[0].conditions[0].conditions: conditions lie 9 deep inside each other"
+        "conditions[0].conditions[0].conditions[0].conditions: conditions lie 9 deep inside each other,"
+        " and at most 8 may"
     ]
 
 
