@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.conditions.comparing import (
+    BOUNDS,
     COMPARISON_WORDS,
     COMPARISONS,
     STRING_WORDS,
@@ -22,8 +23,6 @@ from headrace.compiler.schema.records import Record, option
 
 _NUMERIC = ("greater_than", "less_than", "equal_to")
 _STRING = ("equal_to", "contains")
-_BOUNDS = {"greater_than": "above", "less_than": "below", "equal_to": "equal"}
-"""What a comparison bounds in a range of values."""
 
 
 class Numeric(Record):
@@ -45,7 +44,7 @@ class Numeric(Record):
     @property
     def matching(self) -> ValueRange:
         """The numbers that match."""
-        known: dict[str, Any] = {_BOUNDS[self.operator]: self.value}
+        known: dict[str, Any] = {BOUNDS[self.operator]: self.value}
         return ValueRange(**known)
 
     def matches(self, found: JsonValue) -> bool | None:

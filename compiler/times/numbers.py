@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from headrace.compiler import clock
 from headrace.compiler.decimals import FLOATS
 from headrace.compiler.timestamps import FARTHEST_SECONDS
 
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a clock, with its offset beside it
+EPOCH = clock.EPOCH.replace(tzinfo=None)
+"""The same as a clock, with its offset beside it."""
 UTC = timedelta(0)
 SECOND = timedelta(seconds=1)
 

@@ -21,7 +21,7 @@ from headrace.operators.mappings.mapping import (
     expected,
     from_option,
 )
-from headrace.operators.mappings.separator import MOST_PARTS
+from headrace.operators.separator import MOST_PARTS
 
 _PARTS = 1_000
 

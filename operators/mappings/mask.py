@@ -22,7 +22,7 @@ from headrace.operators.mappings.mapping import (
     from_option,
     short,
 )
-from headrace.operators.mappings.separator import Separator
+from headrace.operators.separator import Separator
 
 _MOST_KEPT = 1_000
 

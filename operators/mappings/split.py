@@ -20,7 +20,7 @@ from headrace.operators.mappings.mapping import (
     default_option,
     from_option,
 )
-from headrace.operators.mappings.separator import MOST_PARTS, Separator
+from headrace.operators.separator import MOST_PARTS, Separator
 
 _PARTS = 1_000
 

@@ -12,7 +12,7 @@ from headrace.compiler.dottedpaths import Missing
 from headrace.compiler.schema.fields import Choice, MessageField
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Path as Place
-from headrace.compiler.texttemplates import ESCAPES, MOST_FIELDS, TemplateText, TextTemplate
+from headrace.compiler.texttemplates import ESCAPES, TemplateText, TextTemplate
 from headrace.operators.formula import Formula
 from headrace.operators.mappings.mapping import Writing
 
@@ -30,7 +30,7 @@ class Template(Writing, tag="template", listed=55, elsewhere="format interpolate
 
     template: TextTemplate = option(
         TemplateText(),
-        f"The text, such as `{{machine}} is at {{temp}} °C`; at most {MOST_FIELDS} fields in it.",
+        "The text, such as `{machine} is at {temp} °C`; at most 100 fields in it.",
         elsewhere="format pattern text value",
     )
     escape: str = option(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.timestamps import rfc3339
 from headrace.operators.parsing.form import MANY, Fields, TextForm
-from headrace.operators.parsing.months import MONTHS
+from headrace.operators.parsing.months import MONTH_DIGITS
 from headrace.operators.parsing.values import FieldValues, Mismatch
 
 # Nothing is given back (`++`): each character is looked at once or twice. The patterns of the extension
@@ -115,7 +115,7 @@ def _moment(text: str) -> str:
 
     Raises: `Mismatch` for what no calendar or clock shows.
     """
-    month = MONTHS.get(text[3:6])
+    month = MONTH_DIGITS.get(text[3:6])
     if month is None:
         raise Mismatch
     written = f"{text[7:11]}-{month}-{text[:2]}T{text[12:20]}{text[21:24]}:{text[24:]}"

@@ -8,8 +8,8 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.schema.records import Record, option
 from headrace.operators.parsing.form import MOST_NAMES, Fields, TextForm
-from headrace.operators.parsing.separatortext import SeparatorText
 from headrace.operators.parsing.values import FieldValues, Mismatch
+from headrace.operators.separator import Separator
 
 
 class PairsForm(Record, TextForm):
@@ -18,14 +18,14 @@ class PairsForm(Record, TextForm):
     word = "pairs"
 
     between: str = option(
-        SeparatorText(),
-        "What stands between two pairs.",
+        Separator(),
+        "What stands between two pairs; at most 20 characters.",
         default=";",
         elsewhere="delimiter field_delimiter separator",
     )
     within: str = option(
-        SeparatorText(),
-        "What stands between a name and its value, where it stands first.",
+        Separator(),
+        "What stands between a name and its value, where it stands first; at most 20 characters.",
         default="=",
         elsewhere="assign key_value_delimiter",
     )

@@ -1,6 +1,6 @@
 """The months as logs write them."""
 
-_WORDS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+from headrace.compiler.times.directives import MONTHS
 
-MONTHS = {word: f"{number:02}" for number, word in enumerate(_WORDS, 1)}
-"""The digits of each month by its word."""
+MONTH_DIGITS = {name[:3]: f"{number:02}" for number, name in enumerate(MONTHS, 1)}
+"""The digits of each month by the word that a log has for it."""

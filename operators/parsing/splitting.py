@@ -11,8 +11,8 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.parsing.form import MOST_NAMES, InOrder, Insist
-from headrace.operators.parsing.separatortext import SeparatorText
 from headrace.operators.parsing.values import Mismatch
+from headrace.operators.separator import Separator
 
 
 class SplitForm(Record, InOrder):
@@ -21,7 +21,9 @@ class SplitForm(Record, InOrder):
     word = "split"
 
     by: str = option(
-        SeparatorText(), "What stands between the parts.", elsewhere="delimiter on separator"
+        Separator(),
+        "What stands between the parts; at most 20 characters.",
+        elsewhere="delimiter on separator",
     )
     into: tuple[str | None, ...] = option(
         ListOf(NameOrNull(), at_least=1, at_most=MOST_NAMES),

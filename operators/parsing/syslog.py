@@ -18,7 +18,7 @@ from headrace.compiler.times.zones import Zone
 from headrace.compiler.timestamps import rfc3339
 from headrace.operators.parsing.escapes import unescaped
 from headrace.operators.parsing.form import MOST_NAMES, Fields, TextForm
-from headrace.operators.parsing.months import MONTHS
+from headrace.operators.parsing.months import MONTH_DIGITS
 from headrace.operators.parsing.values import FieldValues, Mismatch
 
 # Nothing is given back (`++`): each character is looked at once.
@@ -101,7 +101,7 @@ class Syslog(TextForm):
                 if month is None:
                     at = _moment(written)
                 else:
-                    digits = map(int, (MONTHS.get(month, "0"), day, hour, minute, second))
+                    digits = map(int, (MONTH_DIGITS.get(month, "0"), day, hour, minute, second))
                     at = _nearest(clock.seconds(), zone, *digits)
                 msgid = data = None
             facility, severity = _named(priority)

@@ -36,6 +36,17 @@ SPLIT = {"by": "/", "into": ["a"]}
             ["csv.columns: 'columns' has no name: every one is left out"],
         ),
         (
+            {"from": "v", "split": {"by": "-" * 21, "into": ["a"]}},
+            ["split.by: a text of 21 characters is too long here"],
+        ),
+        (
+            {"from": "v", "as": "o", "pairs": {"between": "", "within": "-" * 21}},
+            [
+                "pairs.between: this must not be empty",
+                "pairs.within: a text of 21 characters is too long here",
+            ],
+        ),
+        (
             {"from": "v", "csv": {"columns": ["a"], "separator": '"'}},
             [
                 'csv.separator: expected one character that is no quote and ends no line, found "\\""'

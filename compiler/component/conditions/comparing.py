@@ -26,7 +26,7 @@ COMPARISONS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "not_equal_to": ("!=", operator.ne),
 }
 """How numbers compare: as source, and as a function."""
-_BOUNDS = {
+BOUNDS = {
     "greater_than": "above",
     "less_than": "below",
     "equal_to": "equal",
@@ -134,7 +134,7 @@ class NumericCondition(Comparing, tag="numeric", elsewhere="number"):
     @property
     def ranges(self) -> Iterable[tuple[str, ValueRange]]:
         """The numbers that match."""
-        bound = _BOUNDS.get(self.operator)
+        bound = BOUNDS.get(self.operator)
         if self.value is None or bound is None:
             return ()
         known: dict[str, Any] = {bound: self.value}

@@ -1,4 +1,4 @@
-"""What stands between the parts of a text, for the mappings that take one apart and put it together."""
+"""What stands between the parts of a text, for whoever takes one apart or puts it together."""
 
 from __future__ import annotations
 
