@@ -22,10 +22,11 @@ class Shown:
 
 @dataclass
 class Recipe:
-    """One answer of the page: a text by file, and what is shown of pipelines."""
+    """One answer of the page: a text by file, what is shown of pipelines, and commands for a shell."""
 
     files: dict[str, str]
     shown: dict[str, Shown]
+    commands: list[str]
 
     def file(self, folder: Path) -> Path:
         """Write its files into a folder, and return the config."""
@@ -45,8 +46,8 @@ def values(text: str) -> list[Any]:
 
 
 def recipe(section: str) -> Recipe:
-    """Return what a section of the page has in its blocks. What a shell is told is not read."""
-    files, shown = {}, {}
+    """Return what a section of the page has in its blocks."""
+    files, shown, commands = {}, {}, []
     for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE):
         if language == "yaml":
             name = re.match(r"# (\S+)\n", text)
@@ -56,7 +57,9 @@ def recipe(section: str) -> Recipe:
                 pipeline, sign, told = line.split(" ", 2)
                 each = shown.setdefault(pipeline, Shown())
                 (each.came if sign == "<" else each.left).extend(values(told))
-    return Recipe(files, shown)
+        elif language == "sh":
+            commands.extend(text.splitlines())
+    return Recipe(files, shown, commands)
 
 
 RECIPES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,17 +12,19 @@ import pytest
 
 from tests.clients import HOST, PATIENCE
 from tests.forked import serving
+from tests.recipes import RECIPES
 from tests.server import environment
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 ADDRESS = "127.0.0.1:6767"
 """Where the pages have the server."""
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
-def done(command: str, folder: Path) -> str:
-    """Run a command of a page, and return what it prints."""
-    quiet = re.sub(r"^curl ", "curl -s ", command)
+def done(command: str, folder: Path, port: int) -> str:
+    """Run a command of a page against a server, and return what it prints."""
+    quiet = re.sub(r"(^|\| )curl ", r"\1curl -s ", command.replace(ADDRESS, f"{HOST}:{port}"))
     ended = subprocess.run(
         ["bash", "-c", quiet],
         cwd=folder,
@@ -35,35 +38,69 @@ def done(command: str, folder: Path) -> str:
 
 
 def requests() -> list[tuple[str, str]]:
-    """Return the blocks of the pages that are a command for curl to the server, each with its page."""
+    """Return the blocks of the pages that are a command for curl to the server, each with its page.
+
+    Those of the recipes are for servers of their configs.
+    """
     return [
         (str(page.relative_to(DOCS)), block.strip())
         for page in sorted(DOCS.rglob("*.md"))
         for block in re.findall(
             r"^```sh\n(curl .*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE
         )
-        if ADDRESS in block
+        if ADDRESS in block and page.name != "recipes.md"
     ]
 
 
+@needs_curl
 def test_what_the_pages_have_somebody_send_is_taken(tmp_path: Path) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     pages = requests()
     with serving(tmp_path, None) as server:
         sent = [
-            (
-                page,
-                done(
-                    f"{command.replace(ADDRESS, f'{HOST}:{server.port}')} -w '%{{http_code}}'",
-                    REPOSITORY,
-                ),
-            )
+            (page, done(f"{command} -w '%{{http_code}}'", REPOSITORY, server.port))
             for page, command in pages
         ]
 
     assert {page for page, _ in pages} >= {"sampling.md", "dry-runs.md"}
     assert [(page, said) for page, said in sent if not said.endswith("200")] == []
+
+
+TABLE = "id,name,hall,max_temp\nm1,Press,A,80\nm2,Oven,,250.5\n"
+LOG = '10.0.0.7 - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 2326 "-" "curl/8"\n'
+
+
+@needs_curl
+def test_what_the_recipes_have_somebody_send_is_taken(tmp_path: Path) -> None:
+    files = {"machines.csv": TABLE, "access.log": LOG * 3}
+    answers: dict[str, list[str]] = {}
+    for title, recipe in RECIPES.items():
+        if recipe.commands:
+            folder = tmp_path / title
+            folder.mkdir()
+            for name, text in files.items():
+                (folder / name).write_text(text)
+            with serving(folder, recipe.file(folder), "--data-dir", "data") as server:
+                answers[title] = [done(each, folder, server.port) for each in recipe.commands]
+
+    assert {title: [*map(json.loads, told)] for title, told in answers.items()} == {
+        "Add what a table knows": [{"accepted": 2}],
+        "Keep an access log": [{"accepted": 3}, {"accepted": 3}],
+    }
+
+
+@needs_curl
+def test_curl_joins_the_lines_of_a_file_unless_it_is_told_not_to(tmp_path: Path) -> None:
+    """As the recipe says it: the table is then one long header, which may be refused."""
+    recipe = RECIPES["Add what a table knows"]
+    [command] = recipe.commands
+    joining = command.replace("--data-binary", "-d")
+    told = []
+    with serving(tmp_path, recipe.file(tmp_path)) as server:
+        for table in ("id,name\nm1,Press\n", TABLE):
+            (tmp_path / "machines.csv").write_text(table)
+            told.append(json.loads(done(joining, tmp_path, server.port)))
+
+    assert told == [{"accepted": 0}, {"error": "cell 9 of the header is empty"}]
 
 
 BODY = re.compile(r"curl (?:[^\n]*\\\n)*[^\n]*(?: -d | --data)(?:[^\n]*\\\n)*[^\n]*")
