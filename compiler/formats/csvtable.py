@@ -93,7 +93,7 @@ class CsvTable(PayloadFormat, word="csv", elsewhere="table tsv"):
         if (named := self._options.columns) is not None:
             if len(header) != len(named):
                 raise FormatMisfit(
-                    f"the header has {len(header):,} cells, and 'columns' names {len(named):,}",
+                    f"the header has {_cells(len(header))}, and 'columns' names {len(named):,}",
                     "the header has another number of cells than 'columns' names",
                 )
             return Columns(named, self._options, decoding)
@@ -243,9 +243,8 @@ class Columns:
         if isinstance(row, FormatMisfit):
             raise FormatMisfit(str(row), row.kind, place_of_row)
         if len(row) != self._width:
-            cells = f"{len(row):,} cell" + ("s" if len(row) != 1 else "")
             raise FormatMisfit(
-                f"{cells}, {self._named_by} {self._width:,}",
+                f"{_cells(len(row))}, {self._named_by} {self._width:,}",
                 f"a row with another number of cells than {self._named_by}",
                 place_of_row,
             )
@@ -265,3 +264,7 @@ def _from_header(some: list[TableRow | FormatMisfit]) -> tuple[list[TableRow | F
     """Return rows from the first on that is not blank, and how many are before."""
     blank = next((place for place, row in enumerate(some) if row), len(some))
     return some[blank:], blank
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"

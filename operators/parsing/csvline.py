@@ -15,7 +15,7 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.parsing.form import MANY, InOrder, Insist
-from headrace.operators.parsing.values import Mismatch
+from headrace.operators.parsing.values import Mismatch, counted
 
 
 class CsvLineForm(Record, InOrder):
@@ -60,7 +60,8 @@ class CsvLineForm(Record, InOrder):
         """Return the cells."""
         cells = self._cells()(text)
         if len(cells) != len(self.columns):
-            raise Mismatch(f"{len(cells):,} cells for {len(self.columns):,} columns")
+            columns = counted(len(self.columns), "column")
+            raise Mismatch(f"{counted(len(cells), 'cell')} for {columns}")
         return cells
 
     def cut_source(self, code: Code, text: str, demand: Insist) -> str:

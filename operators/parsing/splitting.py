@@ -11,7 +11,7 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.parsing.form import MOST_NAMES, InOrder, Insist
-from headrace.operators.parsing.values import Mismatch
+from headrace.operators.parsing.values import Mismatch, counted
 from headrace.operators.separator import Separator
 
 
@@ -58,7 +58,7 @@ class SplitForm(Record, InOrder):
         if self.rest and len(found) > names:
             found[names - 1 :] = [self.by.join(found[names - 1 :])]
         if len(found) != names:
-            raise Mismatch(f"{len(found):,} parts for {names:,} names")
+            raise Mismatch(f"{counted(len(found), 'part')} for {counted(names, 'name')}")
         return found
 
     def cut_source(self, code: Code, text: str, demand: Insist) -> str:

@@ -13,7 +13,12 @@ from headrace.compiler.times.zones import Zone
 
 
 class Mismatch(Exception):
-    """A text does not fit. It says how, without content: ``3 parts for 4 names``; or nothing."""
+    """A text does not fit. It says how, without content: ``1 part for 2 names``; or nothing."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many of something there are: ``1 part``, ``65,537 parts``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def test_under_skip_an_object_that_cannot_be_put_where_it_belongs_costs_its_mess
 
 # --- what does not fit
 
-TWO = "'value' does not fit split: 1 parts for 2 names"
+TWO = "'value' does not fit split: 1 part for 2 names"
 
 
 @pytest.mark.parametrize("keep", ["all", "parsed"])

@@ -73,7 +73,7 @@ async def test_nothing_of_a_large_batch_is_handed_on_if_one_of_its_texts_does_no
     await it.settles()
 
     assert it.batches == [[{"m": "m"}]]
-    assert it.ctx.failures == ["'value' does not fit split: 1 parts for 2 names"]
+    assert it.ctx.failures == ["'value' does not fit split: 1 part for 2 names"]
     assert len(it.broker.acknowledged) == 1
 
 
@@ -192,7 +192,7 @@ async def test_under_skip_a_large_batch_goes_on_without_what_does_not_fit(at):
     await it.settles()
 
     assert [len(each) for each in it.batches] == [SLOW_BATCH, 1]
-    assert it.ctx.lost == {"'value' does not fit split: 1 parts for 2 names": 1}
+    assert it.ctx.lost == {"'value' does not fit split: 1 part for 2 names": 1}
 
 
 @pytest.mark.parametrize("skips", [0, 1])

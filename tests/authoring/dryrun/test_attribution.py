@@ -286,7 +286,7 @@ NO_INTEGER = (
         (CASTING, NO_INTEGER),
         (
             {"type": "parse", "from": "t", "csv": {"columns": ["a", "b"]}, "on_error": "skip"},
-            "skipped by error: 't' does not fit csv: 1 cells for 2 columns",
+            "skipped by error: 't' does not fit csv: 1 cell for 2 columns",
         ),
         (
             {"type": "explode", "from": "l", "on_error": "skip"},

@@ -126,9 +126,10 @@ def test_where_columns_are_named_the_first_row_is_one_unless_a_header_is_asked_f
     ]
 
 
-def test_a_header_with_other_columns_than_named_is_none() -> None:
-    assert made("csv", b"a,b,c\n1,2,3\n", columns=["x", "y"], header=True) == (
-        "the header has 3 cells, and 'columns' names 2"
+@pytest.mark.parametrize(("header", "cells"), [(b"a,b,c", "3 cells"), (b"a", "1 cell")])
+def test_a_header_with_other_columns_than_named_is_none(header: bytes, cells: str) -> None:
+    assert made("csv", header + b"\n1,2,3\n", columns=["x", "y"], header=True) == (
+        f"the header has {cells}, and 'columns' names 2"
     )
 
 

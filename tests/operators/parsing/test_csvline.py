@@ -20,8 +20,8 @@ def line(text, *columns, types=None, nulls=None, max_length=None, **form):
         ('"x\ny",', {"a": "x\ny", "b": None}),
         ("1,2\r\n", {"a": "1", "b": "2"}),
         (" 1 , 2", {"a": " 1 ", "b": " 2"}),
-        ("1", "'value' does not fit csv: 1 cells for 2 columns"),
-        ("", "'value' does not fit csv: 1 cells for 2 columns"),
+        ("1", "'value' does not fit csv: 1 cell for 2 columns"),
+        ("", "'value' does not fit csv: 1 cell for 2 columns"),
         ("1,2,3", "'value' does not fit csv: 3 cells for 2 columns"),
         ('"1,2', "'value' does not fit csv: a quote is never closed"),
         ('"1"2,3', "'value' does not fit csv: a quote closes before the end of its cell"),
@@ -72,7 +72,7 @@ def test_a_cell_has_at_most_so_many_characters():
 def test_a_text_of_nothing_but_quotes_or_separators_does_not_fit():
     assert line('"' * 65_536, "a") == {"a": '"' * 32_767}
     assert line('"' * 65_535, "a") == "'value' does not fit csv: a quote is never closed"
-    said = "'value' does not fit csv: 65,537 cells for 1 columns"
+    said = "'value' does not fit csv: 65,537 cells for 1 column"
     assert line("," * 65_536, "a") == said
     too_long = "'value': the text has 1,048,576 characters, at most 65,536"
     assert line('"' * 2**20, "a") == too_long

@@ -20,8 +20,8 @@ def split(*into, by="/", **options):
         (split("a", "b", by="::"), "x:::y", {"a": "x", "b": ":y"}),
         (split("a", "b", by=" "), "x y", {"a": "x", "b": "y"}),
         (split("a", "b"), "x/y/z", "'value' does not fit split: 3 parts for 2 names"),
-        (split("a", "b"), "x", "'value' does not fit split: 1 parts for 2 names"),
-        (split("a"), "x/y", "'value' does not fit split: 2 parts for 1 names"),
+        (split("a", "b"), "x", "'value' does not fit split: 1 part for 2 names"),
+        (split("a"), "x/y", "'value' does not fit split: 2 parts for 1 name"),
     ],
 )
 def test_there_are_as_many_parts_as_names(form, text, made):
@@ -35,7 +35,7 @@ def test_there_are_as_many_parts_as_names(form, text, made):
         (split("a", "b", rest=True), "x/y", {"a": "x", "b": "y"}),
         (split("a", None, rest=True), "x/y/z", {"a": "x"}),
         (split("a", rest=True), "x/y", {"a": "x/y"}),
-        (split("a", "b", rest=True), "x", "'value' does not fit split: 1 parts for 2 names"),
+        (split("a", "b", rest=True), "x", "'value' does not fit split: 1 part for 2 names"),
     ],
 )
 def test_the_last_one_may_take_the_rest(form, text, made):
