@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from tests.clients import Gone
@@ -59,6 +60,19 @@ class KafkaKind(Kind):
         except Gone as cause:
             if "error 36" not in str(cause):  # a pipeline that waited for the broker was quicker
                 raise
+
+    async def told_of(self, server: Any, place: str) -> None:
+        """Return when a position is committed: of all that is done by then, at most a second later."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
+        partition, group = TopicPartition(place, 0), self.reads["group"]
+        try:
+            await admin.start()
+            while True:
+                offsets = await admin.list_consumer_group_offsets(group, partitions=[partition])
+                if offsets[partition].offset > 0:
+                    return
+        finally:
+            await admin.close()
 
     @asynccontextmanager
     async def dial(self, server: Any, place: str) -> AsyncIterator[Channel]:

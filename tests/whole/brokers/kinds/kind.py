@@ -80,5 +80,8 @@ class Kind(ABC):
     def create(self, server: Any, place: str) -> None:
         """Make a place that is not made by itself."""
 
+    async def told_of(self, server: Any, place: str) -> None:
+        """Return when a broker knows that something was done, if its reader lets it wait for that."""
+
     def __repr__(self) -> str:
         return self.name
