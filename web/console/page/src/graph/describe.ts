@@ -1,4 +1,5 @@
 import type { Pipeline } from "../api/client";
+import { asks } from "./conditions";
 
 export type Stage = {
   family: "input" | "transform" | "output";
@@ -7,20 +8,13 @@ export type Stage = {
   says: string;
 };
 
-const signs: Record<string, string> = {
-  greater_than: ">",
-  less_than: "<",
-  equal_to: "=",
-  contains: "contains",
-};
+const FORMS = ["regex", "split", "pairs", "csv"];
 
 /** One line about a component, for cards and lists. */
 export function says(component: any): string {
   switch (component.type) {
-    case "filter": {
-      const test = component.Numeric ?? component.String;
-      return `${test.field} ${signs[test.operator] ?? test.operator} ${JSON.stringify(test.value)}`;
-    }
+    case "filter":
+      return asks(component.when ?? [component.Numeric ?? component.String]);
     case "buffer":
       return [
         component.size && `${component.size} messages`,
@@ -33,8 +27,7 @@ export function says(component: any): string {
       return `${component.aggregations.map((a: any) => a.as).join(", ")}${component.group_by ? ` by ${component.group_by.join(", ")}` : ""}`;
     case "map":
       return component.mappings
-        .map((m: any) => m.as ?? m.from)
-        .flat()
+        .flatMap((m: any) => m.as ?? (m.fields ? Object.values(m.fields) : (m.from ?? m.type)))
         .join(", ");
     case "remember":
       return component.remember.map((r: any) => r.as).join(", ");
@@ -42,8 +35,14 @@ export function says(component: any): string {
       return component.recall.join(", ");
     case "script":
       return component.source.path ?? component.source.code.trim().split("\n")[0];
+    case "parse":
+      return `${component.from} by ${component.preset ? `preset ${component.preset}` : FORMS.find((form) => component[form])}`;
+    case "explode":
+      return component.from;
     case "pipeline":
       return component.upstream;
+    case "failures":
+      return `of ${component.upstream?.join(", ") ?? "all"}`;
     case "dummy":
       return `every ${component.duration} s`;
     default:
@@ -55,6 +54,7 @@ export function says(component: any): string {
         component.table ??
         component.url ??
         component.connection ??
+        component.format ??
         ""
       );
   }
