@@ -8,6 +8,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser import Console
+from tests.console.writing import (
+    at,
+    edited,
+    form,
+    problems,
+    settled,
+    shows_text,
+    text_of,
+    write,
+)
 
 HOT = {"type": "numeric", "field": "temp", "operator": "at_least", "value": 80}
 
@@ -29,7 +39,7 @@ def config() -> Any:
                 {"type": "map", "mappings": [{"type": "rename", "fields": {"temp": "celsius"}}]},
                 {"type": "explode", "from": "tags", "as": "tag", "on_error": "skip"},
             ],
-            "outputs": [{"type": "stdout", "when": [HOT]}],
+            "outputs": [{"type": "stdout", "when": [{"type": "exists", "field": "tag"}]}],
         },
         {
             "id": "faults",
@@ -49,3 +59,103 @@ def test_each_of_their_stages_is_shown_with_what_it_does(console: Console) -> No
     for said in ["topic by split", "temp ≥ 80 and not temp ≥ 80", "celsius", "tags"]:
         expect(page.get_by_text(said, exact=True)).to_be_visible()
     console.picture("stages")
+
+
+ROWS = """id: rows
+inputs:
+  - type: http
+    format: csv
+    csv:
+      columns: [topic, null, temp]
+      types:
+        temp: float
+transforms:
+  - type: parse
+    from: topic
+    split:
+      by: /
+      into: [null, machine, signal]
+outputs: []
+"""
+
+
+def test_a_format_is_chosen_in_the_form_and_offered_in_the_text(console: Console) -> None:
+    page = edited(console, "rows")
+    write(page, ROWS)
+    settled(page)
+    at(page, "format")
+
+    aside = form(console)
+    chosen = aside.get_by_label("format")
+    expect(chosen).to_have_value("csv")
+    expect(chosen.get_by_role("option")).to_have_text(
+        ["not set", "json", "text", "lines", "ndjson", "csv"]
+    )
+    chosen.select_option("ndjson")
+    settled(page)
+    expect(problems(page)).to_contain_text("'csv'")
+    chosen.select_option("csv")
+    aside.get_by_role("button", name="open csv").click()
+    expect(aside.get_by_role("region", name="form of csv")).to_be_visible()
+    expect(aside.get_by_label("decimal")).to_be_visible()
+    console.picture("csv")
+
+    shows_text(console)
+    offered = page.locator(".cm-completionLabel")
+    at(page, "float")
+    page.keyboard.press("Control+Backspace")
+    page.keyboard.press("Control+Space")
+    expect(offered).to_have_text(
+        ["text", "integer", "float", "boolean", "timestamp", "date", "uuid", "json"]
+    )
+    offered.filter(has_text="float").click()
+    settled(page)
+    expect(problems(page)).to_contain_text("The server would take this.")
+
+
+def test_names_that_may_be_null_are_written_in_the_form(console: Console) -> None:
+    page = edited(console, "rows")
+    write(page, ROWS)
+    settled(page)
+    at(page, "into")
+
+    aside = form(console)
+    split = aside.get_by_role("region", name="form of split")
+    expect(split.get_by_text("list of string | null")).to_be_visible()
+    console.picture("into")
+    first, third = (split.get_by_label(f"into {n}", exact=True) for n in (1, 3))
+    expect(first).to_have_value("null")
+    first.fill("site")
+    page.keyboard.press("Enter")
+    third.fill("null")
+    page.keyboard.press("Enter")
+    split.get_by_label("into, one more").fill("1")
+    page.keyboard.press("Enter")
+
+    shows_text(console)
+    expect(text_of(page)).to_contain_text('into: [site, machine, null, "1"]')
+    settled(page)
+    expect(problems(page)).to_contain_text("The server would take this.")
+
+
+def test_an_object_of_names_is_begun_in_the_form_and_written_in_the_text(console: Console) -> None:
+    page = edited(console, "rows")
+    write(page, ROWS)
+    settled(page)
+    at(page, "from")
+
+    form(console).get_by_role("button", name="add types").click()
+    expect(text_of(page)).to_contain_text("types: {}")
+    expect(form(console).get_by_text("as cast of a map does it")).to_be_visible()
+    shows_text(console)
+    page.locator(".cm-activeLine").click()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.type("machine: ")
+    page.keyboard.press("Control+Space")
+    expect(page.locator(".cm-completionLabel").first).to_have_text("text")
+    page.locator(".cm-completionLabel").first.click()
+
+    expect(text_of(page)).to_contain_text("types: {machine: text}")
+    settled(page)
+    expect(problems(page)).to_contain_text("The server would take this.")

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Grammar, type Schema } from "../src/draft/grammar";
+import { Grammar, unlinked, type Schema } from "../src/draft/grammar";
 import { read } from "../src/draft/yaml";
 import { SCHEMAS, WITH_CONDITIONS } from "./schemas";
 
@@ -71,5 +71,18 @@ describe("what may stand at a place", () => {
       "list of string | number | boolean",
     );
     expect(grammar.choices({ type: ["boolean", "null"] })).toEqual(["true", "false"]);
+  });
+
+  test("an item that may be null says so, a key does not", () => {
+    const name: Schema = { type: ["string", "null"] };
+    expect(grammar.noun({ type: ["array", "null"], items: name })).toBe("list of string | null");
+    expect(grammar.noun(name)).toBe("string");
+  });
+
+  test("a description has the words of its links", () => {
+    expect(unlinked("as a [`map`](map.md#cast) does; see [formats](../formats.md).")).toBe(
+      "as a `map` does; see formats.",
+    );
+    expect(unlinked("into: [null, a] (both)")).toBe("into: [null, a] (both)");
   });
 });

@@ -38,7 +38,7 @@ export function add(reading: Reading, path: Path, value: unknown): Edit {
     reading,
     path,
     lines,
-    typeof value === "object" && value !== null && lines[0] !== "[]",
+    typeof value === "object" && value !== null && !["[]", "{}"].includes(lines[0]!),
   );
 }
 

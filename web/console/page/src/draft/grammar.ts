@@ -118,13 +118,17 @@ export class Grammar {
         .map(({ name }) => name)
         .join(" | ");
     const type = typesOf(schema).join(" | ");
-    if (type === "array") return `list of ${schema.items ? this.noun(schema.items) : "anything"}`;
+    if (type === "array") return `list of ${schema.items ? this.#item(schema.items) : "anything"}`;
     const { minimum, maximum } = schema;
     const bounds = [
       minimum !== undefined && `≥ ${minimum}`,
       maximum !== undefined && `≤ ${maximum}`,
     ].filter(Boolean);
     return [type || "anything", bounds.join(", ")].filter(Boolean).join(" ");
+  }
+
+  #item(property: Schema): string {
+    return `${this.noun(property)}${mayBeNull(this.resolve(property)) ? " | null" : ""}`;
   }
 
   /** What has to be written for a value at the least. */
@@ -174,6 +178,12 @@ export class Grammar {
 /** The types that a value may be of, if it is not null. */
 export const typesOf = ({ type }: Schema): string[] =>
   [type ?? []].flat().filter((each) => each !== "null");
+
+/** A description without the addresses of its links, which are those of pages. */
+export const unlinked = (text: string): string => text.replace(/\[([^\]]+)\]\([^)\s]+\)/g, "$1");
+
+/** Whether null is one of its types: of a key it is as good as nothing, of an item it is not. */
+export const mayBeNull = ({ type }: Schema): boolean => [type ?? []].flat().includes("null");
 
 /** The first of them: most have one. */
 export const typeOf = (schema: Schema): string | undefined => typesOf(schema)[0];

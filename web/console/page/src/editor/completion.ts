@@ -1,4 +1,4 @@
-import type { Grammar, Member, Schema } from "../draft/grammar";
+import { unlinked, type Grammar, type Member, type Schema } from "../draft/grammar";
 import { scalar } from "../draft/edits";
 import { member, pathAt, read, type Path } from "../draft/yaml";
 
@@ -65,7 +65,7 @@ function keys(grammar: Grammar, schema: Schema, taken: Set<string>, indent: numb
       label: each.name,
       apply: each.name + behind(grammar, each, indent),
       detail: each.noun.length > 40 ? `${each.noun.slice(0, 39)}…` : each.noun,
-      info: each.description,
+      info: unlinked(each.description),
       needed: each.required,
       is: "key",
     }));
