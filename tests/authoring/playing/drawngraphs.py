@@ -163,6 +163,21 @@ envelopes = kind("merge", meta=st.just("_meta")) | kind(
 )
 edges = st.fixed_dictionaries({}, optional={"buffer": input_buffers, "envelope": envelopes})
 selections = drawn.whens.map(lambda when: {"when": when} if when else {})
+casts = kind(
+    "map",
+    on_error=drawn.on_errors,
+    mappings=st.sampled_from(["integer", "boolean", "date"]).map(
+        lambda to: [{"type": "cast", "from": "a", "to": to}]
+    ),
+)
+"""Some messages fail in it."""
+hearing = st.fixed_dictionaries(
+    {},
+    optional={
+        "messages": st.booleans(),
+        "stages": st.sampled_from([["transform"], ["input", "output"]]),
+    },
+)
 states = st.sampled_from([{}, {"key": "b"}, {"key": "a"}]).map(
     lambda key: {"bucket": f"{HERE}s", **key}
 )
@@ -201,22 +216,26 @@ def pipeline(
 
 @st.composite
 def graphs(draw: st.DrawFn, fed: Mapping[str, Any], what: st.SearchStrategy[Any]) -> DrawnGraph:
-    """Draw one pipeline, one that another reads, or two of which one tells the other when to go on.
+    """Draw one pipeline, one that another reads, or what fails in it, or two of which one tells the other.
 
     ``fed`` is an input that something can arrive at, and ``what`` that is.
     """
     one, other = f"{HERE}a", f"{HERE}b"
     first = {**_of(one, fed), **draw(edges)}
-    form = draw(st.sampled_from(["one", "one", "read", "read and fed", "told"]))
+    form = draw(st.sampled_from(["one", "one", "read", "read and fed", "told", "failing"]))
     ids = [one]
     selects = draw(selections)
-    pipelines = [pipeline(one, first, chain=draw(chains), state=draw(states), selects=selects)]
+    chain = [*([draw(casts)] if form == "failing" else []), *draw(chains)]
+    pipelines = [pipeline(one, first, chain=chain, state=draw(states), selects=selects)]
     if form.startswith("read"):
         inputs = [{"type": "pipeline", "upstream": one, **draw(edges), **draw(selections)}]
         if form == "read and fed":
             inputs.insert(0, {**_of(other, fed), **draw(edges)})
             ids.append(other)
         pipelines.append(pipeline(other, *inputs, chain=draw(without_bucket)))
+    elif form == "failing":
+        hears = {"type": "failures", "upstream": [one], **draw(hearing), **draw(edges)}
+        pipelines.append(pipeline(other, hears, chain=draw(without_bucket)))
     elif form == "told":
         tells = pipeline(
             other, _of(other, fed), chain=[draw(drawn.remembers).dump()], state=draw(states)

@@ -29,8 +29,8 @@ from tests.clients import Gone
 from tests.server import Server, serving
 from tests.stopwatch import Stopwatch
 
-VOLATILE = {"received_at": "then", "remote_addr": "somewhere"}
-"""What no two runs have in common, in an envelope."""
+VOLATILE = {"received_at": "then", "at": "then", "remote_addr": "somewhere"}
+"""What no two runs have in common, in an envelope or a failure."""
 NEAR = 0.6
 """Seconds by which a batch may come later, on a machine that is busy: less than any window lasts."""
 Batches = list[tuple[float, str]]
