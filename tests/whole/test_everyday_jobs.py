@@ -175,19 +175,21 @@ def test_the_lines_of_an_order_are_published(
         "order": {"id": 7, "lines": [{"sku": "a", "price": 1.5}, {"sku": "b"}]},
         "customer": {"id": "c1"},
     }
-    without = {"order": {"id": 8}}
+    without, wrong = {"order": {"id": 8}}, {"order": {"id": 9, "lines": "two"}}
     address = {(CONNECTIONS, "nats://127.0.0.1:4222"): nats_server.url}
 
     async def heard(server: Server) -> list[tuple[str, Any]]:
         async with peer(nats_server) as listener:
             await listener.subscribe("orders.>")
-            body = json.dumps([without, order]).encode()
+            body = json.dumps([without, wrong, order]).encode()
             signed = {"Authorization": "Bearer only-the-shop-knows"}
             path = messages_of("orders")
             assert (await asyncio.to_thread(server.request, "POST", path, body)).status == 401
             answer = await asyncio.to_thread(server.request, "POST", path, body, signed)
             assert answer.status == 202
-            return [await listener.next() for _ in range(2)]
+            came = [await listener.next() for _ in range(2)]
+            await asyncio.to_thread(until, lambda: lost(server, "orders") == 1, "what is no order")
+            return came
 
     with following("Make a message of each line of an order", tmp_path, address) as server:
         came = asyncio.run(heard(server))
@@ -254,6 +256,24 @@ def test_events_are_counted_once_a_minute(tmp_path: Path) -> None:
         {"minute": "2026-01-01T00:00:00+00:00", "count": 2},
         {"minute": "2026-01-01T00:01:00+00:00", "count": 1},
     ]
+
+
+def test_rows_that_do_not_fit_are_kept_elsewhere(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    address = {
+        (CONNECTIONS, "type: mqtt, host"): f"type: mqtt, port: {mosquitto.port}, host",
+    }
+    table = "machine;temp;n\nm1;21,5;007\nm2;warm;8\nm3;;\n"
+    with following("Read and write CSV", tmp_path, address) as server:
+        wait_for_status(server, "table", "running")
+        asyncio.run(published(mosquitto, ("tables", table)))
+        until(lambda: taken(server, "left-out") == 1, "what does not fit")
+        until(lambda: taken(server, "table") == 2, "what fits")
+
+    [part] = (tmp_path / "data" / "table").iterdir()
+    assert part.read_text() == "machine,temp\nm1,21.5\nm3,\n"
+    [failure] = stored(tmp_path / "data" / "left-out")
+    assert (failure["pipeline_id"], failure["stage"]) == ("table", "input")
+    assert failure["payload"] == "m2;warm;8"
 
 
 def test_an_access_log_is_kept(tmp_path: Path) -> None:
