@@ -16,6 +16,7 @@ the plain steps, which say what is wrong. So nothing here reports, but nothing m
     code.before("groups = {}"); code.returns("finish(groups)")  # for what gathers messages
     code.after("commit(rows)")              # once the last message is through
     code.let_go()                           # ... and has read all it needs of one
+    code.spend(f"2 * len({text})", f"len({text}) > 500")    # what follows takes so many ns then
     code.know(code.is_number(temp))         # what a condition above implies is not tested again
 
 Every part is written twice. The hopeful source (``code.is_hopeful``) reads with ``m["temp"]``, a
@@ -55,9 +56,11 @@ MOST_LINES = 10_000
 
 INDENT = "    "
 _MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
-_GIVEN, _FAILED, _LEFT = "given", "failed", "left"
+_GIVEN, _FAILED, _LEFT, _SPENT = "given", "failed", "left", "spent"
 _MOST_APART = 20
 """Messages of a batch that are done to by themselves at once, where each takes long: a few milliseconds."""
+_MOST_SPENT = 4_000_000
+"""Nanoseconds that are spent at once on what takes long for some messages (`Code.spend`)."""
 
 
 class FunctionTooLong(Exception):
@@ -108,7 +111,7 @@ class Code:
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
         self._apart: tuple[str, str] | None = None
-        self._takes_long = False
+        self._spends = False
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
@@ -179,6 +182,30 @@ class Code:
     def sharing(self) -> str:
         """How many share the time that may be taken at once: each message, in each part that takes long."""
         return f"(len(batch) * {self._slow_parts})" if self._slow_parts > 1 else "len(batch)"
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether something in it may take long for a message."""
+        return self._spends or self._slow_parts > 0
+
+    def spend(self, nanoseconds: str, where: str) -> None:
+        """Write that what follows takes so long for a message, or less, where a condition holds for it.
+
+        Where the messages of a batch take too long together, it is worked on in slices, and others may have
+        a turn before the message there. Where the condition does not hold, nothing is added up.
+        """
+        if not self._spends:
+            self._spends = True
+            self.before(f"{_SPENT} = 0")
+        cost = self.name("cost")
+        with self.block(f"if {where}:"):
+            self.line(f"{cost} = {nanoseconds}")
+            with self.block(f"if {_SPENT} and {_SPENT} + {cost} > {_MOST_SPENT}:"):
+                with self.only(in_slices=False):
+                    self.line(f"raise {self.constant(TakesLong, 'TakesLong')}")
+                with self.only(in_slices=True):
+                    self.line("yield", f"{_SPENT} = 0")
+            self.line(f"{_SPENT} += {cost}")
 
     def know(self, condition: str) -> None:
         """Take for granted what follows from what is written so far."""
@@ -297,21 +324,14 @@ class Code:
         self._clauses = None
         self._messages = "reversed(batch)"
 
-    def leave_each(
-        self,
-        alone: Callable[..., object],
-        lose: Callable[..., object],
-        *,
-        takes_long: bool = False,
-    ) -> None:
+    def leave_each(self, alone: Callable[..., object], lose: Callable[..., object]) -> None:
         """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
 
         ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
-        end, if something is in it. Where it ``takes_long``, a batch of which several raise is worked on in
-        slices, with a pause after each of them.
+        end, if something is in it. Where something takes long, a batch of which several raise is worked on
+        in slices, with a pause after each of them.
         """
         self._clauses = None
-        self._takes_long = takes_long
         self._apart = self.constant(alone, "alone"), self.constant(lose, "lose")
 
     def returns(self, expression: str) -> None:
@@ -383,24 +403,28 @@ class Code:
         if self._apart is None:
             return _OUT, self._before, lines
         before = [*self._before, f"{_FAILED} = {{}}"]
-        ahead, behind = [], []
-        if self._takes_long and in_slices:
+        ahead, behind, stopped = [], [], []
+        if self.takes_long and in_slices:
             behind = ["yield"]
-        elif self._takes_long:
+        elif self.takes_long:
             before.append(f"{_LEFT} = {_MOST_APART}")
             # What failed has the function in its traceback: a circle.
+            clear = f"{INDENT}{_FAILED}.clear()"
             takes_long = self.constant(TakesLong, "TakesLong")
-            too_many = [f"{INDENT}{_FAILED}.clear()", f"{INDENT}raise {takes_long}"]
-            ahead = [f"{_LEFT} -= 1", f"if {_LEFT} < 0:", *too_many]
+            ahead = [f"{_LEFT} -= 1", f"if {_LEFT} < 0:", clear, f"{INDENT}raise {takes_long}"]
+            stopped = [f"except {takes_long}:", clear, f"{INDENT}raise"]
         alone = [*ahead, f"{_OUT} += {self._apart[0]}({_GIVEN}, {_FAILED})", *behind]
-        return _OUT, before, self._each_apart(lines, alone)
+        return _OUT, before, self._each_apart(lines, alone, stopped)
 
-    def _each_apart(self, lines: Sequence[str], alone: Sequence[str]) -> list[str]:
-        """Return what is done in the loop, each message apart, and what with one that raises."""
+    def _each_apart(
+        self, lines: Sequence[str], alone: Sequence[str], stopped: Sequence[str]
+    ) -> list[str]:
+        """Return what is done in the loop, each message apart; with one that raises; where it stops."""
         return [
             f"{INDENT}{_GIVEN} = {_MESSAGE}",
             f"{INDENT}try:",
             *(INDENT + line for line in lines),
+            *(INDENT + line for line in stopped),
             f"{INDENT}except Exception:",
             *(INDENT + INDENT + line for line in alone),
         ]

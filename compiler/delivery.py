@@ -38,7 +38,7 @@ SLOW_BATCH = 500
 
 def slow_batch(parts: int) -> int:
     """Return the same where so many parts of the way do; a message is always worked on at once."""
-    return max(1, SLOW_BATCH // parts)
+    return max(1, SLOW_BATCH // parts) if parts else LARGE_BATCH
 
 
 def is_large(batch: Batch) -> bool:

@@ -20,7 +20,7 @@ from headrace.compiler.component.buildcontext import (
     PacedStep,
     Step,
 )
-from headrace.compiler.component.families import Transform
+from headrace.compiler.component.families import Fusible, Transform
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.errors import worded
 from headrace.compiler.largejson import LargeList
@@ -95,9 +95,8 @@ class FailsByMessage(Transform):
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on a large batch: in slices, if messages may fail alone."""
         if self.skips_failing:
-            return skipping_in_slices(
-                self.for_each_batch(ctx), ctx.lose, is_slow=self.slow_parts > 0
-            )
+            size = 1 if isinstance(self, Fusible) else None  # of what fuses, it is the last resort
+            return skipping_in_slices(self.for_each_batch(ctx), ctx.lose, size)
         if (paced := super().paced(ctx)) is not None:
             return paced
         step = self.step(ctx)
@@ -126,13 +125,13 @@ def skipping(begin: Callable[[], Step], lose: Lose) -> Step:
     return skipped
 
 
-def skipping_in_slices(begin: Callable[[], Step], lose: Lose, *, is_slow: bool) -> PacedStep:
-    """Return the same for a large batch, one message at a time if it is slow: one batch in the end."""
+def skipping_in_slices(begin: Callable[[], Step], lose: Lose, size: int | None = None) -> PacedStep:
+    """Return the same for a large batch, in parts of ``size`` (`delivery.parts`): one batch in the end."""
 
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
         step, failed = begin(), Failing()
-        for part in parts(batch, 1 if is_slow else None):
+        for part in parts(batch, size):
             _each(step, part, made, failed)
             yield None
         failed.tell(lose)

@@ -26,7 +26,7 @@ from headrace.compiler.component.promises import (
     Promises,
     TransformPromises,
 )
-from headrace.compiler.delivery import Batch, JsonValue, parts
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.largejson import LargeList
@@ -359,11 +359,11 @@ class Fusible(Transform):
         return lambda batch: iter(step(batch))
 
 
-def in_parts(step: Step, batch: Batch, *, is_slow: bool) -> Iterator[Batch | None]:
-    """Yield None behind each part of a batch, a message where the step is slow; then what became of it."""
+def one_by_one(step: Step, batch: Batch) -> Iterator[Batch | None]:
+    """Yield None behind each message of a batch; then what became of it."""
     made: Batch = LargeList()
-    for part in parts(batch, 1 if is_slow else None):
-        for some in step(part):
+    for message in batch:
+        for some in step([message]):
             made += some
         yield None
     yield made
@@ -373,9 +373,9 @@ class PerMessage(Fusible):
     """A transform that looks at one message at a time and remembers nothing."""
 
     def paced(self, ctx: Context) -> PacedStep:
-        """Return the step on one part after the other; on one message where that may take long."""
+        """Return the step on one message after the other: the last resort, and one may take long."""
         begin = self.for_each_batch(ctx)
-        return lambda batch: in_parts(begin(), batch, is_slow=self.slow_parts > 0)
+        return lambda batch: one_by_one(begin(), batch)
 
     @property
     def takes_each_alone(self) -> bool:

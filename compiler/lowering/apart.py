@@ -26,11 +26,8 @@ _C = TypeVar("_C", bound=Context)
 class Apart:
     """The plain steps of a loop, and for each who is told of what it fails for; None: its batch fails."""
 
-    def __init__(
-        self, steps: Sequence[Step], losing: Sequence[Lose | None], *, takes_long: bool = False
-    ) -> None:
+    def __init__(self, steps: Sequence[Step], losing: Sequence[Lose | None]) -> None:
         self._stages = [*enumerate(zip(steps, losing, strict=True))]
-        self.takes_long = takes_long
 
     def alone(self, message: JsonValue, failed: FailingByStage) -> Batch:
         """Return what becomes of a message, or nothing; add it to what has failed, if it has.

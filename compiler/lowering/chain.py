@@ -170,17 +170,17 @@ def _fuse(
     ]
     pacing = run[0][1].pacing
     slow_parts = sum(transform.slow_parts for transform, _ in run)
-    if slow_parts:
-        pacing = pacing.slower(slow_parts)
     try:
-        loop, paced = fuse(sources, _named(run), _apart(run), slow_parts)
+        loop, paced, takes_long = fuse(sources, _named(run), _apart(run), slow_parts)
     except FunctionTooLong:
         if len(run) == 1:
             [(step, report)], [(transform, ctx)] = plain, run
-            return [per_batch(step, report, pacing, transform.paced(ctx))]
+            return [per_batch(step, report, pacing.one_by_one(), transform.paced(ctx))]
         half = len(run) // 2
         parts = run[:half], run[half:]
         return [each for part in parts for each in _fuse(part, refusals, generated)]
+    if takes_long:
+        pacing = pacing.slower(slow_parts)
     if generated is not None:
         generated(run, loop)
     plainly_paced = [
@@ -204,7 +204,7 @@ def _apart(run: Sequence[PlacedTransform]) -> Apart | None:
     if not any(losing):
         return None
     steps = [transform.step(unheard(ctx)) for transform, ctx in run]
-    return Apart(steps, losing, takes_long=any(transform.slow_parts for transform, _ in run))
+    return Apart(steps, losing)
 
 
 def _each(
@@ -232,6 +232,8 @@ class Fused(NamedTuple):
     loop: Callable[[Batch], Batch]
     paced: PacedStep
     """The same for a large batch, in slices. Compiled when the first one comes."""
+    takes_long: bool
+    """Whether something may take long for a message: also a batch that is not large may need slices."""
 
 
 def fuse(
@@ -256,7 +258,7 @@ def fuse(
     )
     raised = USUAL
     if apart is not None:
-        careful.leave_each(apart.alone, apart.tell, takes_long=apart.takes_long)
+        careful.leave_each(apart.alone, apart.tell)
         raised = "Exception"  # it knows of each message what to do
     source = loop_source(_LOOP, hopeful.source(), careful.source(), raised)
     paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source(), raised)
@@ -269,7 +271,8 @@ def fuse(
     def compiled() -> PacedStep:
         return compile_source(_LOOP, paced_source, constants, f"{place}, in slices")
 
-    return Fused(loop, lambda batch: compiled()(batch))
+    takes_long = hopeful.takes_long or careful.takes_long
+    return Fused(loop, lambda batch: compiled()(batch), takes_long)
 
 
 def _written(sources: Sequence[Callable[[Code], None]], code: Code) -> Code:

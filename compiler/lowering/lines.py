@@ -105,8 +105,15 @@ class Pacing:
     """Whether a smaller one does as well that cannot be done as it usually is."""
 
     def slower(self, parts: int) -> Pacing:
-        """Return that of steps of which so many parts take microseconds for a message, or longer."""
+        """Return that of steps of which so many parts take microseconds for a message, or longer.
+
+        Without one: of those that may take long for some messages, and say so.
+        """
         return replace(self, large=min(self.large, slow_batch(parts)), is_slow=True)
+
+    def one_by_one(self) -> Pacing:
+        """Return that of a step that takes long for any message."""
+        return replace(self, large=1, is_slow=True)
 
 
 def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delivery], None]) -> None:

@@ -19,6 +19,10 @@ from headrace.compiler.text.diagnostics import shown
 MOST_VALUES = 10_000
 """Values that a field may be one of."""
 _SHOWN_VALUES = 5
+_USUAL = 100
+"""Characters of a text that is looked at without being added up to the time that a batch takes at once."""
+_LOOKED_AT = 10
+"""Nanoseconds that a character takes, usually: it may be four bytes."""
 
 
 class BooleanCondition(OnField, tag="boolean", elsewhere="bool flag"):
@@ -137,6 +141,8 @@ class MatchesCondition(OnField, tag="matches", elsewhere="like match pattern reg
 
     def test(self, code: Code, found: str) -> str:
         """Look at the type, and for it in the string."""
+        long = f"{found}.__class__ is str and len({found}) > {_USUAL}"
+        code.spend(f"{_LOOKED_AT} * len({found})", long)
         is_match = code.constant(whole_pattern(self.regex).is_match, "is_match")
         return f"{found}.__class__ is str and {is_match}({found})"
 

@@ -1,6 +1,7 @@
 """A chain whose operators take turns with others over a large batch."""
 
 import asyncio
+import gc
 from time import thread_time
 
 from headrace.compiler.clock import Clock
@@ -39,21 +40,28 @@ class Stage:
         return getattr(self._ctx, name)
 
 
-async def longest_turn(transform, batch):
-    """Return the CPU seconds of the longest turn while a batch is worked on, in real time."""
+async def longest_turn(transform, batch, *behind, is_empty=False):
+    """Return the CPU seconds of the longest turn while a batch is worked on, in real time.
+
+    Those ``behind`` a transform are fused with it. Unless it ``is_empty``, something becomes of the batch.
+    """
     clock, chain, longest = Clock(asyncio.get_running_loop()), SlicedChain(), 0.0
     ctx = StubContext(place="transforms[0]", clock=clock)
     ctx.pacing = Pacing(clock, SliceShare())
-    [operator] = lower([(transform, ctx)], [])
+    [operator] = lower([(each, ctx) for each in (transform, *behind)], [])
     chain.runs(operator)
-    last = thread_time()
-    chain.source.on_next(Delivery(batch, Broker().window))
-    longest = thread_time() - last
-    while ctx.pacing.slices.paused:
+    gc.disable()  # what it finds is of others as well
+    try:
         last = thread_time()
-        await clock.sleep(0)
-        longest = max(longest, thread_time() - last)
-    assert chain.batches or ctx.failures
+        chain.source.on_next(Delivery(batch, Broker().window))
+        longest = thread_time() - last
+        while ctx.pacing.slices.paused:
+            last = thread_time()
+            await clock.sleep(0)
+            longest = max(longest, thread_time() - last)
+    finally:
+        gc.enable()
+    assert is_empty or chain.batches or ctx.failures
     return longest
 
 

@@ -243,5 +243,5 @@ def test_a_transform_that_alone_would_be_too_much_source_is_run_plainly(source):
 
     placed = stages(Adding(), Endless(), Adding())
 
-    assert run(lowered(placed), [1, 2]) == [[4, 5]]
+    assert run(lowered(placed), [1]) == [[4]]  # more would be worked on in slices
     assert said(placed) == [([], []), ([], ["the plain step ran"]), ([], [])]
