@@ -66,7 +66,9 @@ def inside(
 
     def made(some: Sequence[JsonValue], start: int) -> Batch:
         if is_plain:
-            rows = [{**rest, name: item} for item in some]
+            rows = [rest.copy() for _ in some]  # `{**rest}` hashes where a field was taken out
+            for row, item in zip(rows, some, strict=True):
+                row[name] = item
         else:
             rows = [_written(rest, at, item) for item in some]
         return rows if place is None else _numbered(rows, place, start)
