@@ -329,7 +329,7 @@ class Code:
 
         ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
         end, if something is in it. Where something takes long, a batch of which several raise is worked on
-        in slices, with a pause after each of them.
+        in slices, with a pause before and after each of them.
         """
         self._clauses = None
         self._apart = self.constant(alone, "alone"), self.constant(lose, "lose")
@@ -405,7 +405,7 @@ class Code:
         before = [*self._before, f"{_FAILED} = {{}}"]
         ahead, behind, stopped = [], [], []
         if self.takes_long and in_slices:
-            behind = ["yield"]
+            ahead, behind = ["yield"], ["yield"]  # what took long has been done to it already
         elif self.takes_long:
             before.append(f"{_LEFT} = {_MOST_APART}")
             # What failed has the function in its traceback: a circle.

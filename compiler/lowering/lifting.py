@@ -110,8 +110,11 @@ def optimistic(loop: PacedStep, plain: Sequence[tuple[PacedStep, Report]]) -> Pa
     def paced(batch: Batch) -> Iterator[Batch | None]:
         try:
             yield from loop(batch)
+            return
         except Exception:  # reported below, by the step that owns the fault
-            yield from again(batch)
+            pass
+        yield None  # what was done in vain may have taken long
+        yield from again(batch)
 
     def again(batch: Batch) -> Iterator[Batch | None]:
         for step, report in plain:

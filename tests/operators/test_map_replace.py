@@ -1,14 +1,17 @@
 """The mapping `replace`: a text in a string, or what matches a regular expression."""
 
+import asyncio
 from functools import partial
 
 import pytest
 
 from headrace.compiler.code import TakesLong
+from headrace.compiler.lowering.apart import Apart
 from headrace.compiler.lowering.chain import fuse
 from headrace.operators.map import Map
+from tests.compiler.lowering.sliced import longest_turn
 from tests.doubles import refusals
-from tests.operators.mappings import a_map
+from tests.operators.mappings import a_map, copy
 
 LARGEST = 16 * 2**20
 
@@ -169,6 +172,47 @@ def test_in_slices_others_have_a_turn_before_each_long_text(ctx):
 
     assert turns == [None] * 3
     assert last == [{"a": "y"}, {"a": "y" * 2_000}, {"a": "y" * 2_000}, {"a": "y"}]
+
+
+@needs_engine
+def test_in_slices_they_have_one_as_well_before_it_is_done_again_to_one_that_fails(ctx):
+    transform = Map.load(
+        a_map(replace(regex="x", **{"with": "y"}), copy("b", "c"), on_error="skip")
+    )
+    lost = []
+    apart = Apart([transform.step(ctx)], [lambda failing: lost.extend(failing)])
+    source = partial(transform.generate, ctx=ctx)
+    fused = fuse([source], "p1 transforms[0]", apart, slow_parts=transform.slow_parts)
+
+    *turns, last = fused.paced([{"a": "x" * 2_000}, {"a": "x", "b": 1}])
+
+    # Before the long text, both times; before and after it is done to by itself; and at the end.
+    assert turns == [None] * 5
+    assert (last, len(lost)) == ([{"a": "y", "b": 1, "c": 1}], 1)
+
+
+@needs_engine
+@pytest.mark.parametrize("on_error", ["skip", "fail"])
+@pytest.mark.parametrize(
+    ("characters", "batch", "failing", "mappings"),
+    [(3_000, 10, 10, 1), (67, 500, 20, 1), (150, 100, 100, 1), (335, 20, 20, 1), (1_500, 1, 1, 1)],
+)
+def test_no_turn_is_long_where_it_is_done_twice(on_error, characters, batch, failing, mappings):
+    names = [f"t{n}" for n in range(mappings)]
+    each_looks_to_the_end = {"regex": "a.*c|a", "with": "x"}
+    transform = Map.load(
+        a_map(
+            *(replace(name, **each_looks_to_the_end) for name in names),
+            copy("b"),
+            on_error=on_error,
+        )
+    )
+    texts = dict.fromkeys(names, "a" * characters)
+    messages = [texts | {"b": 1}] * (batch - failing) + [texts] * failing
+
+    turns = (asyncio.run(longest_turn(transform, messages)) for _ in range(4))
+
+    assert min(turns) < 0.02
 
 
 def made(ctx, mappings=1):
