@@ -16,7 +16,8 @@ class Formula:
     The plain form has to speak where ``guard`` does not hold, and where ``within`` does not hold for the
     result, which is ``{0}`` there; where some names are None and others not, also where ``apart`` does
     not hold, which looks at each by itself. ``raises_on_none`` says that nobody has to look at the names
-    first.
+    first. ``cost`` is the nanoseconds that the result took, where ``costs_if`` holds for it, which it does
+    wherever ``within`` does not.
     """
 
     expression: str
@@ -25,6 +26,8 @@ class Formula:
     apart: str = ""
     raises_on_none: bool = False
     within: str = ""
+    cost: str = ""
+    costs_if: str = ""
 
     @property
     def there(self) -> str:
@@ -43,8 +46,7 @@ class Formula:
         if self.expression.isidentifier():
             return self.expression
         value = code.let(self.expression, "value")
-        if self.within:
-            code.give_up_unless(self.within.format(value))
+        self._look_at(value, "", code)
         if self.guard:
             code.know(code.is_number(value))  # calculated from numbers
         return value
@@ -72,6 +74,15 @@ class Formula:
             code.give_up_unless(f"{self.guard} or {self.absent}")
         known = code.constant(otherwise, "default")
         value = code.let(f"{self.expression} if {self.there} else {known}", "value")
-        if self.within:
-            code.give_up_unless(f"{self.absent} or {self.within.format(value)}")
+        self._look_at(value, self.there, code)
         return value
+
+    def _look_at(self, value: str, there: str, code: Code) -> None:
+        """Write what is asked of the result: whether it is one at all, and what it took."""
+        within = self.within.format(value)
+        if self.cost:
+            costs_if = self.costs_if.format(value)
+            where = f"{there} and {costs_if}" if there else costs_if
+            code.spend(self.cost.format(value), where, within=within)
+        elif within:
+            code.give_up_unless(f"{self.absent} or {within}" if there else within)

@@ -39,6 +39,9 @@ class ChangedFields(NamedTuple):
     arguments: Sequence[str] = ()
     """What else it is called with, as source."""
     condition: str = ""
+    cost: tuple[str, str] = ("", "")
+    """The nanoseconds that it took, and where they are to be added up (`Code.spend`), with `{0}` for the
+    object."""
 
     def where(self, condition: str) -> Self:
         """Return the same under a condition."""
@@ -67,6 +70,8 @@ def replace_by(kept: Sequence[Kept], code: Code) -> None:
     for each in kept:
         done = each.put_in(made, code)
         code.line(f"if {each.condition}: {done}" if each.condition else done)
+        if isinstance(each, ChangedFields) and each.cost[0]:
+            code.spend(*(said.format(made) for said in each.cost))
     code.replace(made)
 
 

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from headrace.compiler.casts import CASTS, COMMA, DECIMAL_MARKS, OTHER_NAMES, float_with_comma
-from headrace.compiler.code import Code
+from headrace.compiler.code import USUAL, Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import MISSING, Missing
 from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.schema.fields import Choice, MessageField
+from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
-from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
+from headrace.compiler.texttemplates import TEXT_COST
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
-from headrace.operators.mappings.mapping import OfField, cast_by, present
+from headrace.operators.mappings.mapping import (
+    OfField,
+    as_option,
+    cast_by,
+    default_option,
+    from_option,
+    present,
+)
+
+_COST = "20 * len({0})"
+_COSTS = {"integer": "20 * len({0}) + min(len({0}), 4_300) ** 2 // 150", "json": "100 * len({0})"}
+"""Nanoseconds that a text takes that is converted; with the square of its length where it is an integer."""
 
 
 class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
@@ -25,18 +36,13 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
 
     converts = True
 
-    from_: str = option(MessageField(), "Field to convert.", elsewhere="field key path source")
+    from_: str = from_option("Field to convert.")
     to: str = option(
         Choice(*CASTS, elsewhere=OTHER_NAMES),
         "Type to convert to.",
         elsewhere="as_type into_type kind",
     )
-    as_: str | None = option(
-        MessageField(),
-        "Field to write; the last segment of `from` when absent.",
-        default=None,
-        elsewhere="alias into name output target",
-    )
+    as_: str | None = as_option()
     decimal: str = option(
         Choice(*DECIMAL_MARKS),
         "What stands before the decimals of a `float` in a text: `12,5` needs a comma.",
@@ -44,9 +50,7 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
         additive=True,
         elsewhere="decimal_mark decimal_separator",
     )
-    default: Literal | None = option(
-        VariantOf(Literal), "Written, as it is, when the field is missing.", default=None
-    )
+    default: Literal | None = default_option()
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a mark of decimals for a type that has none."""
@@ -78,9 +82,15 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and call the conversion."""
         found = code.read(Path(self.from_), optional=optional)
+        made: dict[str, str] = {}
+        if self.to == "text":
+            made = {"cost": f"{TEXT_COST} * len({{0}})", "costs_if": f"len({{0}}) > {USUAL}"}
+        else:
+            long = f"{found}.__class__ is str and len({found}) > {USUAL}"
+            code.spend(_COSTS.get(self.to, _COST).format(found), long)
         cast = code.constant(self._cast, self.to)
         arguments = [found, *(code.constant(each, "decoding") for each in self._by(ctx))]
-        return Formula(f"{cast}({', '.join(arguments)})", [found], raises_on_none=True)
+        return Formula(f"{cast}({', '.join(arguments)})", [found], raises_on_none=True, **made)
 
     def _by(self, ctx: Context) -> Sequence[Decoding]:
         """Return what the conversion needs besides the value: JSON is decoded as its pipeline does."""

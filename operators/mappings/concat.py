@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.casts import CASTS, are_texts
-from headrace.compiler.code import Code
+from headrace.compiler.code import USUAL, Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import MISSING, Missing
@@ -15,7 +15,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Path as Place
-from headrace.compiler.texttemplates import LONGEST_TEXT
+from headrace.compiler.texttemplates import LONGEST_TEXT, TEXT_COST, TOO_LONG, text_within
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Part
 from headrace.operators.mappings.mapping import Writing, converted, present
@@ -23,6 +23,8 @@ from headrace.operators.mappings.mapping import Writing, converted, present
 # Joined with itself a few times more, a string fills the memory.
 _IS_SHORT = f"len({{0}}) <= {LONGEST_TEXT}"
 """The test that a string has not grown beyond what a message may be."""
+_FEW = 4
+"""Parts that are added up one by one."""
 
 
 class Concat(Writing, tag="concat", listed=50):
@@ -61,7 +63,7 @@ class Concat(Writing, tag="concat", listed=50):
             return MISSING
         pieces = [part.constant if part.path is None else texts[part.path] for part in self.parts]
         if sum(map(len, pieces)) > LONGEST_TEXT:
-            raise BatchFailed(f"the result is longer than {LONGEST_TEXT:,} characters")
+            raise BatchFailed(TOO_LONG)
         return "".join(pieces)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
@@ -71,8 +73,23 @@ class Concat(Writing, tag="concat", listed=50):
         names = [name for name, path in parts if path is not None]
         if len(different := [*dict.fromkeys(names)]) > 1:
             apart = f"{code.constant(are_texts, 'are_texts')}({', '.join(different)})"
-        joined = " + ".join(
-            name if path is None else f"({name} if {name}.__class__ is str else {text}({name}))"
+        is_text = "{0}.__class__ is str"
+        if len(parts) > _FEW and len(names) > len(different):  # it may grow before it is looked at
+            most = LONGEST_TEXT // len(parts)
+            text = code.constant(text_within(most), "text")
+            is_text += f" and len({{0}}) <= {most}"
+        texts = [
+            name if path is None else f"({name} if {is_text.format(name)} else {text}({name}))"
             for name, path in parts
+        ]
+        # Added up, the first one is copied once for each.
+        joined = f"''.join(({', '.join(texts)}))" if len(parts) > _FEW else " + ".join(texts)
+        return Formula(
+            joined,
+            names,
+            apart=apart,
+            raises_on_none=True,
+            within=_IS_SHORT,
+            cost=f"{TEXT_COST} * len({{0}})",
+            costs_if=f"len({{0}}) > {USUAL}",
         )
-        return Formula(joined, names, apart=apart, raises_on_none=True, within=_IS_SHORT)

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import ClassVar, Self
 
 from headrace.compiler.code import Code
@@ -36,6 +37,8 @@ CODES: Codes = {
 }
 
 _KEYED = "hmac_sha256"
+_CHARACTER = 7
+"""Nanoseconds that it takes for a character of four bytes."""
 _SHORTEST_KEY = 16
 """Characters: a shorter key can be found by trying."""
 _SHORT_IDS = frozenset(
@@ -157,22 +160,23 @@ class Hash(
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Call the algorithm by its name, for a string."""
         made, written, digest = self.made, _FORMS[self.to], self._digest
+        called = partial(self.called, nanoseconds=_CHARACTER, longest=LONGEST_READ)
         bare = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}.get(self.algorithm)
         if bare is not None and self.to == "hex":
 
             def in_hex(found: JsonValue) -> JsonValue:
-                if found.__class__ is str and len(found) <= LONGEST_READ and found.isascii():
+                if found.__class__ is str and found.isascii():
                     return bare(found.encode()).hexdigest()
                 return made(found)
 
-            return self.called(in_hex, code, optional)
+            return called(in_hex, code, optional)
 
         def hashed(found: JsonValue) -> JsonValue:
-            if found.__class__ is str and len(found) <= LONGEST_READ and found.isascii():
+            if found.__class__ is str and found.isascii():
                 return written(digest(found.encode()))
             return made(found)
 
-        return self.called(hashed, code, optional)
+        return called(hashed, code, optional)
 
 
 def _too_short(key: str) -> Iterator[Fault]:

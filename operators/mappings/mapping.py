@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from headrace.compiler.casts import CASTS, CastError
-from headrace.compiler.code import Code
+from headrace.compiler.code import USUAL, Code
 from headrace.compiler.component.branches import FAILED, Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
@@ -190,12 +190,34 @@ class OfField(Writing):
         return MISSING if found is MISSING else self.made(found)
 
     def called(
-        self, function: Callable[[JsonValue], JsonValue], code: Code, optional: bool
+        self,
+        function: Callable[[JsonValue], JsonValue],
+        code: Code,
+        optional: bool,
+        *,
+        nanoseconds: int = 0,
+        longest: int = 0,
     ) -> Formula:
-        """Return the call of what does the same as `made`, quickly; whatever it raises, `made` is asked."""
+        """Return the call of what does the same as `made`, quickly; whatever it raises, `made` is asked.
+
+        With ``nanoseconds`` it takes so many for a character of a text, which is at most the ``longest``.
+        """
         found = code.read(Path(self.from_), optional=optional)
+        if nanoseconds:
+            code.spend_on(found, nanoseconds, within=f"len({found}) <= {longest}")
         quick = code.constant(function, self.tag)
         return Formula(f"{quick}({found})", [found], raises_on_none=True)
+
+    def spend(
+        self, code: Code, found: str, nanoseconds: int, longest: int, *, optional: bool
+    ) -> None:
+        """Write what a text takes for each character; one that is too long is left to `made`."""
+        there = f"{found} is not None and " if optional else ""
+        code.spend(
+            f"{nanoseconds} * len({found})",
+            f"{there}len({found}) > {USUAL}",
+            within=f"len({found}) <= {longest}",
+        )
 
     def string_in(self, found: JsonValue, longest: int) -> str:
         """Return the value that is there, which has to be a string of at most so many characters."""
@@ -244,8 +266,6 @@ def default_option() -> Any:
     return option(VariantOf(Literal), "Written, as it is, when the field is missing.", default=None)
 
 
-LONGEST_TEXT = 16 * 1024 * 1024
-"""Characters of a string that a mapping makes, which is as much as a message that comes in may have."""
 LONGEST_READ = 1024 * 1024
 """Characters of a string that a mapping reads from one end to the other: some milliseconds."""
 LONGEST_CHANGED = 256 * 1024

@@ -25,6 +25,8 @@ from headrace.operators.mappings.mapping import (
 from headrace.operators.separator import Separator
 
 _MOST_KEPT = 1_000
+_CHARACTER = 2
+"""Nanoseconds that it takes for a character, where `keep_from` is looked for."""
 
 
 class Mask(OfField, tag="mask", listed=140, elsewhere="anonymize hide obfuscate redact"):
@@ -90,11 +92,11 @@ class Mask(OfField, tag="mask", listed=140, elsewhere="anonymize hide obfuscate 
         find = self.keep_from
 
         def masked(found: JsonValue) -> JsonValue:
-            if found.__class__ is not str or len(found) > LONGEST_CHANGED:
+            if found.__class__ is not str:
                 return made(found)
             end = len(found) - back if find is None else found.rfind(find)
             if end < 0 and find is not None:
                 end = len(found)
             return found[:start] + with_ + found[end:] if start < end else with_
 
-        return self.called(masked, code, optional)
+        return self.called(masked, code, optional, nanoseconds=_CHARACTER, longest=LONGEST_CHANGED)

@@ -23,6 +23,7 @@ from headrace.operators.mappings.mapping import OfField, as_option, default_opti
 _MOST_DIGITS = 15
 _ALL_DIGITS = Context(prec=400)
 """Enough for the largest double and 15 digits behind its point."""
+_USUAL = 1e15
 _ROUNDINGS = {"round": ROUND_HALF_UP, "floor": ROUND_FLOOR, "ceil": ROUND_CEILING}
 _WHOLE: dict[str, Callable[[float], int]] = {"floor": math.floor, "ceil": math.ceil}
 
@@ -91,8 +92,8 @@ class NumberMapping(
 
     def _rounded(self, number: float, rounding: str) -> float:
         """Return a double, rounded as it is written."""
-        if not self.digits and number.is_integer():
-            return int(number)
+        if number.is_integer():  # up to 309 digits, of which none can be in the way
+            return number + 0.0 if self.digits else int(number)
         last = Decimal(1).scaleb(-self.digits)
         digits = Decimal(float.__repr__(number)).quantize(last, rounding, _ALL_DIGITS)
         return float(digits) + 0.0 if self.digits else int(digits)  # never -0.0
@@ -123,6 +124,8 @@ class NumberMapping(
                 return found
             if type(found) not in NUMBERS:
                 return self.made(found)
+            if not -_USUAL < found < _USUAL:  # Python's own takes as long as there are digits
+                return exactly(found, rounding)
             if word == "round":
                 near = round(found, digits)
                 # Only what ends with the digit behind the last one can lie in the middle.

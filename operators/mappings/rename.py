@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Named
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Self
 
-from headrace.compiler.code import Code
+from headrace.compiler.code import USUAL, Code
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
@@ -23,7 +23,12 @@ from headrace.operators.mappings.mapping import missing, present
 from headrace.operators.mappings.root import Mapping, Policy, Rewrite
 
 _MOST_FIELDS = 10_000
-"""Fields of a message: all of them are looked at."""
+"""Fields of a message, and of the objects in it together that lead to what is renamed."""
+_FIELD, _COPIED = 90, 5
+"""Nanoseconds that one of them takes, and more for each name with a dot: the message is copied for it."""
+
+_Tree = dict[str, Any]
+"""Fields to take out of an object: None for the field, a tree for what is below it."""
 
 
 class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields rename_keys"):
@@ -32,7 +37,8 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
     A field of the top level keeps its place among the others; what has the new name already is written
     over. Of a field that is missing or null, the old name goes as well under ``on_missing: omit``.
 
-    More than 10,000 fields of one object fail the batch.
+    A message of more than 10,000 fields fails the batch, and so do as many of the objects in it, together,
+    that fields are taken out of.
     """
 
     fields_: Named[str, str] = option(
@@ -90,6 +96,11 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
 
     def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
         """Read all of them, and then take out and write."""
+        values = self._values(message, on_missing)
+        return lambda written: self._renamed(written, values, _Looked())
+
+    def _values(self, message: JsonValue, on_missing: str) -> Sequence[Any]:
+        """Return what is under the old names; `MISSING` for what is left out."""
         if len(message) > _MOST_FIELDS:
             raise BatchFailed(f"the message has more than {_MOST_FIELDS:,} fields")
         values = [present(old, message) for old in self.fields_]
@@ -98,10 +109,13 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
             raise missing(self.sources, message)
         if on_missing == "null":
             values = [None if value is MISSING else value for value in values]
-        return lambda written: self._renamed(written, values)
+        return values
 
-    def _renamed(self, written: dict[str, Any], values: Sequence[Any]) -> dict[str, Any]:
+    def _renamed(
+        self, written: dict[str, Any], values: Sequence[Any], looked: _Looked
+    ) -> dict[str, Any]:
         """Return an object with these values under the new names; what is `MISSING` has none."""
+        looked.below = 0
         pairs = [(old, new, value) for (old, new), value in zip(self._paths, values, strict=True)]
         stays = [
             old.text in written and new.is_plain and value is not MISSING
@@ -110,7 +124,7 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
         in_place: dict[str, tuple[str, Any]] = {}
         others: list[tuple[DottedPath, JsonValue]] = []
         gone: set[str] = set()
-        below: dict[tuple[str, ...], set[str]] = {}
+        below: _Tree = {}
         for (old, new, value), is_in_place in zip(pairs, stays, strict=True):
             if is_in_place:
                 in_place[old.text] = new.text, value
@@ -119,9 +133,9 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
             if old.text in written:
                 gone.add(old.text)
             else:
-                below.setdefault(old.segments[:-1], set()).add(old.segments[-1])
-        for way, names_there in below.items():
-            written = _without(written, way, names_there)
+                _add(old.segments, below)
+        if below:
+            written = looked.without(written, below)
         names = {old: new for old, (new, _) in in_place.items()}
         gone.update({*names.values()} - names.keys())  # written over
         kept = {names.get(key, key): each for key, each in written.items() if key not in gone}
@@ -138,30 +152,47 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
         kept: list[Kept] = []
         is_lenient = policy.on_missing != "error"
         message = code.message
-        code.give_up_unless(f"{message}.__class__ is dict and len({message}) <= {_MOST_FIELDS}")
+        code.give_up_unless(f"{message}.__class__ is dict")
+        each = _FIELD + _COPIED * sum("." in name for pair in self.fields_.items() for name in pair)
+        code.spend(
+            f"{each} * len({message})",
+            f"len({message}) > {USUAL}",
+            within=f"len({message}) <= {_MOST_FIELDS}",
+        )
         if policy.is_kept:
             names = [code.read(old, optional=is_lenient) for old, _ in self._paths]
             if not is_lenient:
                 code.give_up_unless(" and ".join(f"{name} is not None" for name in names))
             put = code.constant(self._put_under(policy.on_missing), "put")
-            kept.append(ChangedFields(put, names))
+            looked, cost = self._looked(code)
+            kept.append(ChangedFields(put, [looked, *names], cost=cost))
         if policy.is_seen:
-            renamed = code.constant(self._quick(policy.on_missing, ctx), "renamed")
-            code.replace(f"{renamed}({message})")
+            renamed = code.constant(self._quick(policy.on_missing), "renamed")
+            looked, cost = self._looked(code)
+            code.replace(f"{renamed}({message}, {looked})")
+            if not self._is_plain:
+                code.spend(*cost)
         return kept
+
+    def _looked(self, code: Code) -> tuple[str, tuple[str, str]]:
+        """Return the name of what counts the fields of objects in a message, and what they took."""
+        looked = code.name("looked")
+        code.before(f"{looked} = {code.constant(_Looked, 'Looked')}()")
+        return looked, (f"{_FIELD} * {looked}.below", f"{looked}.below > {USUAL}")
 
     def _put_under(self, on_missing: str) -> Callable[..., dict[str, Any]]:
         """Return what puts values under the new names of an object; None is missing."""
         nothing = MISSING if on_missing == "omit" else None
 
-        def put(written: dict[str, Any], *values: Any) -> dict[str, Any]:
+        def put(written: dict[str, Any], looked: _Looked, *values: Any) -> dict[str, Any]:
             if not written and self._is_plain:
                 return {
                     new.text: value
                     for (_, new), value in zip(self._paths, values, strict=True)
                     if value is not None or nothing is None
                 }
-            return self._renamed(written, [nothing if value is None else value for value in values])
+            found = [nothing if value is None else value for value in values]
+            return self._renamed(written, found, looked)
 
         return put
 
@@ -169,13 +200,13 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
     def _is_plain(self) -> bool:
         return all(old.is_plain and new.is_plain for old, new in self._paths)
 
-    def _quick(self, on_missing: str, ctx: Context) -> Rewrite:
+    def _quick(self, on_missing: str) -> Callable[[dict[str, Any], _Looked], dict[str, Any]]:
         """Return what renames the fields of a message, in one go where nothing is unusual."""
         names = dict(self.fields_)
         olds = names.keys()
         is_plain = self._is_plain
 
-        def renamed(message: dict[str, Any]) -> dict[str, Any]:
+        def renamed(message: dict[str, Any], looked: _Looked) -> dict[str, Any]:
             if is_plain and olds <= message.keys():
                 made = {names.get(key, key): value for key, value in message.items()}
                 # Less of them where a new name was there already.
@@ -183,8 +214,7 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
                     None not in made.values() or all(message[old] is not None for old in olds)
                 ):
                     return made
-            change = self.change(message, on_missing, ctx)
-            return message if change is None else change(message)
+            return self._renamed(message, self._values(message, on_missing), looked)
 
         return renamed
 
@@ -208,15 +238,37 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
         """Tell of a branch that is taken, if anybody counts."""
 
 
-def _without(
-    parent: dict[str, Any], way: tuple[str, ...], names: Collection[str]
-) -> dict[str, Any]:
-    """Return an object without these fields of what a way leads to; itself if it leads nowhere."""
-    if not way:
-        if len(parent) > _MOST_FIELDS:
-            raise BatchFailed(f"an object in the message has more than {_MOST_FIELDS:,} fields")
-        return {name: value for name, value in parent.items() if name not in names}
-    child = parent.get(way[0])
-    if not isinstance(child, dict):
-        return parent
-    return {**parent, way[0]: _without(child, way[1:], names)}
+def _add(segments: Sequence[str], tree: _Tree) -> None:
+    """Add a field to a tree of those that are taken out; one above it takes it along."""
+    first, *others = segments
+    if not others:
+        tree[first] = None
+    elif (below := tree.setdefault(first, {})) is not None:
+        _add(others, below)
+
+
+class _Looked:
+    """The objects of a message that fields are taken out of, and how many they have."""
+
+    def __init__(self) -> None:
+        self.below = 0
+        """Fields of those below the message."""
+
+    def without(self, parent: dict[str, Any], tree: _Tree) -> dict[str, Any]:
+        """Return an object without what a tree names.
+
+        Raises:
+            BatchFailed: those below the message have too many fields.
+        """
+        left = {**parent}
+        for name, below in tree.items():
+            child = parent.get(name)
+            if below is None:
+                left.pop(name, None)
+            elif isinstance(child, dict):
+                self.below += len(child)
+                if self.below > _MOST_FIELDS:
+                    said = "objects in the message have more than"
+                    raise BatchFailed(f"{said} {_MOST_FIELDS:,} fields together")
+                left[name] = self.without(child, below)
+        return left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from headrace.compiler.code import Code, TakesLong
@@ -12,18 +13,26 @@ from headrace.compiler.dottedpaths import MISSING, Missing
 from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.patterns import PatternRefused, Replacement, pattern
-from headrace.compiler.schema.fields import Boolean, MessageField, Text
+from headrace.compiler.schema.fields import Boolean, Text
 from headrace.compiler.schema.patterntext import PatternText
 from headrace.compiler.schema.records import json_type, option
-from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, Severity
+from headrace.compiler.texttemplates import LONGEST_TEXT, TOO_LONG
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
-from headrace.operators.mappings.mapping import OfField, present
+from headrace.operators.mappings.mapping import (
+    LONGEST_READ,
+    OfField,
+    as_option,
+    default_option,
+    from_option,
+    present,
+    short,
+)
 
-LARGEST = 16 * 1024 * 1024
-"""Characters that a text may have behind it, which is as much as a message that comes in may have."""
-_LARGER = f"the result is longer than {LARGEST:,} characters"
+_CHARACTER, _WRITTEN, _SHORT = 11, 2, 10_000
+"""Nanoseconds that a text takes for a character in which another one is replaced, and for one that it
+becomes; characters that it may become in too little time to be added up."""
 USUAL_BYTES = 3_000
 """Of a text in which all matches of a pattern are replaced, unless its automaton is very large."""
 _SHARE = 4
@@ -35,14 +44,15 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
     """Replaces a text in a string, or what matches a regular expression: all places, or the first.
 
     In `with`, `$name` and `${name}` stand for what a group of the `regex` matched, and `$$` is a dollar;
-    with `text` it is taken as it is. A value that is no string fails the batch, and so does one that is
-    too long for the `regex`, and a result of more than 16 MiB. With `first`, or a `regex` that begins with
-    `^`, a text may be as long as for other patterns (docs/patterns.md); else it has 3,000 bytes at most.
+    with `text` it is taken as it is. A value that is no string fails the batch, and so do one of more than
+    1,048,576 characters, one that is too long for the `regex`, and a result of more than 16,777,216
+    characters. With `first`, or a `regex` that begins with `^`, a text may be as long as for other patterns
+    (docs/patterns.md); else it has 3,000 bytes at most.
     """
 
     is_never_object = True
 
-    from_: str = option(MessageField(), "Field to read.", elsewhere="field key path source")
+    from_: str = from_option("Field to read.")
     text: str | None = option(
         Text(), "The text that is replaced.", default=None, elsewhere="find old search what"
     )
@@ -56,15 +66,8 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
     first: bool = option(
         Boolean(), "Whether only the first place is replaced.", default=False, elsewhere="once"
     )
-    as_: str | None = option(
-        MessageField(),
-        "Field to write; the last segment of `from` when absent.",
-        default=None,
-        elsewhere="alias into name output target",
-    )
-    default: Literal | None = option(
-        VariantOf(Literal), "Written, as it is, when the field is missing.", default=None
-    )
+    as_: str | None = as_option()
+    default: Literal | None = default_option()
 
     def rules(self) -> Iterator[Fault]:
         """Refuse two things to look for, none, and a group that is not there."""
@@ -111,7 +114,7 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
         if type(found) is not str:
             raise BatchFailed(f"field '{self.from_}' is {json_type(found)}: expected a string")
         if self.regex is None:
-            return self._replaced(found)
+            return self._replaced(short(found, self.from_, LONGEST_READ))
         made = self._by_pattern.replaced(found)
         if made is not None:
             return made
@@ -120,13 +123,18 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
             raise BatchFailed(
                 f"field '{self.from_}' is too long: its regex takes at most {most:,} bytes"
             )
-        raise BatchFailed(_LARGER)
+        raise BatchFailed(TOO_LONG)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and replace; what is too long for one turn is left to a slower way."""
         found = code.read(Path(self.from_), optional=optional)
         if self.regex is None:
-            return Formula(self._plainly(found, code), [found], raises_on_none=True)
+            self.spend(code, found, _CHARACTER, LONGEST_READ, optional=optional)
+            made = Formula(self._plainly(found, code), [found], raises_on_none=True)
+            if len(self.with_) <= len(self.text or ""):
+                return made
+            cost, costs_if = f"{_WRITTEN} * len({{0}})", f"len({{0}}) > {_SHORT}"
+            return replace(made, cost=cost, costs_if=costs_if)
         most, turn = code.name("most"), self._most(SLOW_BATCH)
         is_text = f"{found}.__class__ is str and"
         code.before(f"{most} = {code.constant(self._most, 'most')}({code.sharing})")
@@ -169,6 +177,6 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
         old, new, count = self.text or "", self.with_, 1 if self.first else -1
         if len(new) > len(old):
             places = 1 if self.first else found.count(old)
-            if len(found) + places * (len(new) - len(old)) > LARGEST:
-                raise BatchFailed(_LARGER)
+            if len(found) + places * (len(new) - len(old)) > LONGEST_TEXT:
+                raise BatchFailed(TOO_LONG)
         return found.replace(old, new, count)

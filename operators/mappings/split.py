@@ -23,6 +23,8 @@ from headrace.operators.mappings.mapping import (
 from headrace.operators.separator import MOST_PARTS, Separator
 
 _PARTS = 1_000
+_READ, _PART, _FEW = 3, 60, 30
+"""Nanoseconds that it takes for a character, and for a part; parts that take too little to be added up."""
 
 
 class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_string tokenize"):
@@ -62,9 +64,15 @@ class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_strin
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Split it; nothing but a string can be."""
         found = code.read(Path(self.from_), optional=optional)
-        text = f"({found} if len({found}) <= {LONGEST_READ} else None)"
-        parts = f"{text}.split({code.constant(self.by, 'by')}, {self.max})"
+        self.spend(code, found, _READ, LONGEST_READ, optional=optional)
+        parts = f"{found}.split({code.constant(self.by, 'by')}, {self.max})"
         if self.trim:
             parts = f"[each.strip() for each in {parts}]"
-        within = f"len({{0}}) <= {self.max}"
-        return Formula(parts, [found], raises_on_none=True, within=within)
+        return Formula(
+            parts,
+            [found],
+            raises_on_none=True,
+            within=f"len({{0}}) <= {self.max}",
+            cost=f"{_PART} * len({{0}})",
+            costs_if=f"len({{0}}) > {min(self.max, _FEW)}",
+        )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.casts import are_texts
-from headrace.compiler.code import Code
+from headrace.compiler.code import USUAL, Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import Missing
 from headrace.compiler.schema.fields import Choice, MessageField
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Path as Place
-from headrace.compiler.texttemplates import ESCAPES, TemplateText, TextTemplate
+from headrace.compiler.texttemplates import ESCAPES, TEXT_COST, TemplateText, TextTemplate
 from headrace.operators.formula import Formula
 from headrace.operators.mappings.mapping import Writing
 
@@ -36,7 +36,7 @@ class Template(Writing, tag="template", listed=55, elsewhere="format interpolate
     escape: str = option(
         Choice(*ESCAPES, elsewhere={"none": "false no off raw", "url": "percent uri urlencode"}),
         "What is done to each field before it is put there: nothing; what makes it part of a string in JSON"
-        " (up to 1,048,576 characters of all fields together); percent-encoding of all but letters, digits"
+        " (up to 262,144 characters of all fields together); percent-encoding of all but letters, digits"
         " and `-._~` (up to 65,536).",
         default="none",
         elsewhere="encode escaping quote",
@@ -60,4 +60,11 @@ class Template(Writing, tag="template", listed=55, elsewhere="format interpolate
         different, apart = [*dict.fromkeys(filled.names)], ""
         if len(different) > 1:
             apart = f"{code.constant(are_texts, 'are_texts')}({', '.join(different)})"
-        return Formula(filled.expression, filled.names, apart=apart, raises_on_none=True)
+        return Formula(
+            filled.expression,
+            filled.names,
+            apart=apart,
+            raises_on_none=True,
+            cost=f"{TEXT_COST} * len({{0}})",
+            costs_if=f"len({{0}}) > {USUAL}",
+        )

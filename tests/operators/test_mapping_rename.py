@@ -77,7 +77,7 @@ def test_so_does_one_with_too_many_fields_in_an_object_that_one_is_taken_out_of(
     document = a_map(dotted({"d.1": "x"}))
 
     assert mapped(document, {"d": dict.fromkeys(map(str, range(10_001)), 0)}) == (
-        "mapping 0 ('rename'): an object in the message has more than 10,000 fields"
+        "mapping 0 ('rename'): objects in the message have more than 10,000 fields together"
     )
 
 
