@@ -16,8 +16,9 @@ from headrace.compiler.errors import HeadraceError
 
 PIECE = 256 * 1024
 """Bytes that are unpacked at once, of what zlib wrote."""
-_INPUT = 64 * 1024
-"""Bytes that zlib is given at once: what it leaves is copied."""
+_INPUT = 8 * 1024
+"""Bytes that zlib is given at once, of which it may make nothing: tables of codes that no character follows
+take a millisecond. What it leaves is copied."""
 ZSTD_INPUT = 128
 """Bytes that zstd is given at once. It has no bound for what it makes of them: of the densest, 4 bytes make
 128 KiB, so this is 4 MiB in some two milliseconds."""

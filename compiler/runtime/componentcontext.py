@@ -388,7 +388,7 @@ class ComponentContext:
     def admit(self, ingress: Ingress) -> None:
         large, format = self._world.large_posts, ingress.format
         self._parts.way_in = (
-            WayIn(self.pipeline, ingress, large)
+            WayIn(self.pipeline, ingress, large, self.clock)
             if format is None
             else FormattedWayIn(self.pipeline, ingress, large, format, self.clock)
         )

@@ -47,6 +47,7 @@ class WayIn:
     """What takes the posts of one pipeline, as long as it runs."""
 
     __slots__ = (
+        "_clock",
         "_decoding",
         "_large",
         "_pipeline",
@@ -59,7 +60,7 @@ class WayIn:
     reads_json: bool = True
     """Whether what is posted is JSON."""
 
-    def __init__(self, pipeline: str, ingress: Ingress, large: LargePosts) -> None:
+    def __init__(self, pipeline: str, ingress: Ingress, large: LargePosts, clock: Clock) -> None:
         """Take what queues messages, and what the large bodies share with those of other pipelines."""
         self.ingress = ingress
         self.wants_origin = ingress.wants_origin
@@ -71,6 +72,7 @@ class WayIn:
         self._decoding = ingress.decoding
         self._pipeline = pipeline
         self._large = large
+        self._clock = clock
 
     def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
@@ -100,7 +102,7 @@ class WayIn:
 
     def unpacking(self, coding: str, most: int) -> PackedWayIn:
         """Return the way in for a body in a content coding, of at most so many bytes."""
-        return PackedWayIn(self, self._large, coding, most)
+        return PackedWayIn(self, self._large, self._clock, coding, most)
 
     def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
         batch = decoded if isinstance(decoded, list) else [decoded]
@@ -145,7 +147,7 @@ def crowded() -> NoRoom:
 class FormattedWayIn(WayIn):
     """The same where bodies have a format. Raises a `FormatMisfit` for a body that does not fit."""
 
-    __slots__ = ("_clock", "_format")
+    __slots__ = ("_format",)
 
     reads_json = False
 
@@ -157,8 +159,8 @@ class FormattedWayIn(WayIn):
         format: PayloadFormat,
         clock: Clock,
     ) -> None:
-        super().__init__(pipeline, ingress, large)
-        self._format, self._clock = format, clock
+        super().__init__(pipeline, ingress, large, clock)
+        self._format = format
 
     def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post, at once where that takes no longer than a slice."""
@@ -194,10 +196,6 @@ class FormattedWayIn(WayIn):
             await turn.end()
 
 
-STEPS = 64
-"""Pieces that are unpacked before others have their turn, if they have not `PIECE` bytes before."""
-
-
 class PackedJson(NotJson):
     """What was unpacked is not JSON; ``beginning`` is that of it."""
 
@@ -209,8 +207,10 @@ class PackedJson(NotJson):
 class PackedWayIn:
     """The way in for one body that was compressed: it is unpacked, and then taken like any other."""
 
-    def __init__(self, way_in: WayIn, large: LargePosts, coding: str, most: int) -> None:
-        self._way_in, self._large = way_in, large
+    def __init__(
+        self, way_in: WayIn, large: LargePosts, clock: Clock, coding: str, most: int
+    ) -> None:
+        self._way_in, self._large, self._clock = way_in, large, clock
         self._coding, self._most = coding, most
         self.admits = way_in.admits
         self.wants_origin = way_in.wants_origin
@@ -223,11 +223,13 @@ class PackedWayIn:
             NotUnpacked: it is not in its coding.
             UnpacksToMore: it is too large.
         """
+        monotonic = self._clock.monotonic
         pieces = unpacked(self._coding, body, self._most)
         whole = bytearray()
-        for steps, piece in enumerate(pieces, 1):
+        ends = monotonic() + TURN_SECONDS
+        for piece in pieces:
             whole += piece
-            if steps >= STEPS or len(whole) >= PIECE:
+            if len(whole) >= PIECE or monotonic() > ends:  # of much input little may come
                 return self._in_slices(pieces, whole, len(body), origin)
         return self._take(whole, origin)
 
@@ -249,14 +251,10 @@ class PackedWayIn:
         large.room -= size
         try:
             async with large.turn:
-                steps = unpacked_now = 0
+                turn = WritingTurn(self._clock)
                 for piece in pieces:
                     whole += piece
-                    steps += 1
-                    unpacked_now += len(piece)
-                    if steps >= STEPS or unpacked_now >= PIECE:
-                        steps = unpacked_now = 0
-                        await asyncio.sleep(0)
+                    await turn.end()
         finally:
             large.room += size
         taken = self._take(whole, origin)

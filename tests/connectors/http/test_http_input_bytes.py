@@ -65,7 +65,7 @@ async def test_a_message_counts_as_what_it_takes_at_least(message, counted) -> N
 
 
 def way_into(source: Posts) -> WayIn:
-    return WayIn("p", source, LargePosts())
+    return WayIn("p", source, LargePosts(), Clock(asyncio.get_running_loop()))
 
 
 def test_null_is_no_bound_on_bytes_and_is_kept_when_it_is_written() -> None:

@@ -41,7 +41,7 @@ class Asked:
 
     def way_in(self, pipeline: str) -> WayIn:
         self.pipeline = pipeline
-        return WayIn(pipeline, self, self.large)
+        return WayIn(pipeline, self, self.large, Clock(asyncio.get_running_loop()))
 
     def admits(self, headers: Any) -> bool:
         return self.needs is None or headers("x-key") == self.needs
