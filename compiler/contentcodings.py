@@ -1,7 +1,7 @@
 """Content codings of HTTP: a body that was compressed is unpacked in pieces, and only up to a bound.
 
-One coding at a time: `gzip` with any number of members, `zstd` with any number of frames whose windows are
-at most 8 MiB, `deflate`, which is zlib's format or, as some write it, the bare one.
+One coding at a time: `gzip` with up to 1,000 members, `zstd` with up to 1,000 frames whose windows are at
+most 8 MiB, `deflate`, which is zlib's format or, as some write it, the bare one.
 
 Source: RFC 9110, section 8.4; RFC 1950 to 1952; RFC 8878
 """
@@ -24,6 +24,9 @@ ZSTD_INPUT = 128
 128 KiB, so this is 4 MiB in some two milliseconds."""
 ZSTD_WINDOW = 8 * 1024 * 1024
 """Bytes that it may look back, which is what it needs as memory. Source: RFC 8878, section 3.1.1.1.2."""
+MOST_FRAMES = 1_000
+"""Frames of zstd, with those that are skipped, or members of gzip. Each takes some 10 µs, whatever it
+holds: of two million, 16 MiB, that was 20 seconds."""
 _ENDS_EARLY = "it ends too early"
 
 PackedBody = bytes | bytearray
@@ -34,6 +37,13 @@ class NotUnpacked(HeadraceError, ValueError):
 
     def __init__(self, coding: str, why: str) -> None:
         super().__init__(f"the body is not {coding}: {why}")
+
+
+class TooManyFrames(NotUnpacked):
+    """A body has more frames or members than are taken."""
+
+    def __init__(self, coding: str, what: str) -> None:
+        HeadraceError.__init__(self, f"the body has more than {MOST_FRAMES:,} {what} of {coding}")
 
 
 class UnpacksToMore(HeadraceError):
@@ -47,7 +57,7 @@ def unpacked(coding: str, body: PackedBody, most: int) -> Iterator[bytes]:
     """Yield what a body unpacks to in pieces, some of which may be empty.
 
     Raises:
-        NotUnpacked: it is not in that coding.
+        NotUnpacked: it is not in that coding, or has too many frames of it.
         UnpacksToMore: it is larger than ``most`` bytes.
     """
     size = 0
@@ -62,7 +72,7 @@ def _zlib(body: PackedBody, coding: str) -> Iterator[bytes]:
     """Unpack gzip, member after member, or one stream of zlib, with or without its head."""
     is_gzip = coding == "gzip"
     window_bits = 16 + zlib.MAX_WBITS if is_gzip else _bits_of_deflate(body)
-    unpacking = zlib.decompressobj(window_bits)
+    unpacking, members = zlib.decompressobj(window_bits), 1
     try:
         for start in range(0, len(body), _INPUT):
             part: bytes = bytes(body[start : start + _INPUT])
@@ -70,7 +80,10 @@ def _zlib(body: PackedBody, coding: str) -> Iterator[bytes]:
                 if unpacking.eof:
                     if not is_gzip:
                         raise NotUnpacked(coding, "something follows its end")
+                    if members == MOST_FRAMES:
+                        raise TooManyFrames(coding, "members")
                     unpacking = zlib.decompressobj(window_bits)
+                    members += 1
                 yield unpacking.decompress(part, PIECE)
                 part = unpacking.unused_data if unpacking.eof else unpacking.unconsumed_tail
         while not unpacking.eof and (rest := unpacking.decompress(b"", PIECE)):
@@ -97,13 +110,16 @@ def _zstd(body: PackedBody, coding: str) -> Iterator[bytes]:
     def frame() -> Any:
         return zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
 
-    unpacking = frame()
+    unpacking, frames = frame(), 1
     try:
         for start in range(0, len(body), ZSTD_INPUT):
             part: bytes = bytes(body[start : start + ZSTD_INPUT])
             while part:
                 if unpacking.eof:
+                    if frames == MOST_FRAMES:
+                        raise TooManyFrames(coding, "frames")
                     unpacking = frame()
+                    frames += 1
                 yield unpacking.decompress(part)
                 part = unpacking.unused_data if unpacking.eof else b""
     except zstandard.ZstdError as cause:

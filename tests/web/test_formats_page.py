@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.compiler.contentcodings import MOST_FRAMES
 from headrace.compiler.csvtext import MOST_CELL, MOST_COLUMNS
 from headrace.compiler.formats import MOST_CELLS, MOST_MESSAGES
 from headrace.compiler.formats.characters import ENCODINGS, PIECE
@@ -22,6 +23,7 @@ BOUNDS = {
         " may have so many more"
     ),
     "bytes of a body of `http`, packed or unpacked": f"{LARGEST // 1024**2} MiB",
+    "members of a body in gzip, frames of one in zstd": f"{MOST_FRAMES:,}; `http` answers 400",
     "lines of `skip_rows`": f"{MOST_SKIPPED:,}",
 }
 

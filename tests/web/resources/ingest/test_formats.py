@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.contentcodings import unpacked
+from headrace.compiler.contentcodings import MOST_FRAMES, unpacked
 from headrace.compiler.formats import (
     MOST_CELLS,
     MOST_MESSAGES,
@@ -137,6 +137,8 @@ async def test_large_posts_are_decoded_one_after_the_other_within_their_bound(wa
     assert [each.status for each in exchanges] == [202, 202, 503]
 
 
+SKIPPED_FRAME = b"\x50\x2a\x4d\x18\0\0\0\0"
+"""What is not unpacked. Source: RFC 8878, section 3.1.2."""
 PACKED = {
     "gzip": gzip.compress,
     "x-gzip": gzip.compress,
@@ -209,6 +211,29 @@ async def test_a_body_is_bounded_by_what_it_unpacks_to(
     assert more.json == {"error": "the body is larger than 100 bytes when it is unpacked"}
 
 
+@pytest.mark.parametrize(
+    ("coding", "piece", "said"),
+    [
+        ("gzip", gzip.compress(b""), "members of gzip"),
+        ("zstd", zstandard.compress(b""), "frames of zstd"),
+        ("zstd", SKIPPED_FRAME, "frames of zstd"),
+    ],
+    ids=["members", "frames", "skipped frames"],
+)
+async def test_a_body_has_at_most_so_many_frames(
+    way, asked, coding: str, piece: bytes, said: str
+) -> None:
+    field = (b"content-encoding", coding.encode())
+    body = piece * (MOST_FRAMES - 1) + PACKED[coding](b"a\n")
+
+    most = await post(way, body, headers=[field])
+    more = await post(way, piece + body, headers=[field])
+
+    assert most.json == {"accepted": 1}
+    assert more.status == 400
+    assert more.json == {"error": f"the body has more than 1,000 {said}"}
+
+
 async def test_identity_beside_a_coding_is_none(way, asked) -> None:
     fields = [(b"content-encoding", b"identity"), (b"content-encoding", b"gzip")]
 
@@ -236,6 +261,7 @@ HOSTILE = {
     "zstd bomb": ("json", bomb("zstd"), b"zstd", 413),
     "empty members": ("json", gzip.compress(b"") * 50_000, b"gzip", 400),
     "empty frames": ("json", zstandard.compress(b"") * 50_000, b"zstd", 400),
+    "skipped frames": ("json", SKIPPED_FRAME * (MIB // 4), b"zstd", 400),
     "lines of one character": ("lines", b"a\n" * MIB, b"", 413),
     "lines of nothing": ("lines", b"\n" * (4 * MIB), b"", 202),
     "lines of json": ("ndjson", b"1\n" * MIB, b"", 413),
