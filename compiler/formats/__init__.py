@@ -19,7 +19,7 @@ from headrace.compiler.formats.format import (
     decoded,
     joined,
 )
-from headrace.compiler.formats.characters import ENCODINGS
+from headrace.compiler.formats.characters import ENCODINGS, MOST_TEXT
 from headrace.compiler.formats.plaintext import WholeText
 from headrace.compiler.formats.textlines import TextLines
 from headrace.compiler.formats.jsonlines import JsonLines
@@ -30,6 +30,7 @@ __all__ = [
     "ENCODINGS",
     "MOST_CELLS",
     "MOST_MESSAGES",
+    "MOST_TEXT",
     "CsvOptions",
     "CsvTable",
     "FormatMisfit",

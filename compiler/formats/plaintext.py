@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.compiler.formats.characters import pieces
-from headrace.compiler.formats.format import FormatOptions, Intake, PayloadFormat
+from headrace.compiler.formats.characters import MOST_TEXT, pieces
+from headrace.compiler.formats.format import (
+    FormatOptions,
+    Intake,
+    PayloadFormat,
+    TooManyInPayload,
+)
 from headrace.compiler.jsontext import Decoding
 
 VALUE = "value"
@@ -25,9 +30,12 @@ class WholeText(PayloadFormat, word="text", elsewhere="bytes plain raw string"):
         self, payload: bytes | bytearray, into: Intake, decoding: Decoding
     ) -> Iterator[None]:
         """Make one message, also of nothing."""
-        texts = []
+        texts, size = [], 0
         for each in pieces(payload, self._encoding):
             texts.append(each)
+            size += len(each)
+            if size > MOST_TEXT:
+                raise TooManyInPayload(MOST_TEXT, "characters")
             yield
         text = "".join(texts)
         into.take([text if self._is_bare else {VALUE: text}])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.compiler.formats.characters import ending_in_lines, pieces
-from headrace.compiler.formats.format import FormatOptions, Intake, PayloadFormat
+from headrace.compiler.formats.characters import MOST_TEXT, pieces
+from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.formats.plaintext import VALUE
 from headrace.compiler.jsontext import Decoding
+
+_LONG = f"a line of more than {MOST_TEXT:,} characters"
 
 
 class TextLines(PayloadFormat, word="lines", elsewhere="line newline newline_delimited"):
@@ -20,11 +22,13 @@ class TextLines(PayloadFormat, word="lines", elsewhere="line newline newline_del
         self, payload: bytes | bytearray, into: Intake, decoding: Decoding
     ) -> Iterator[None]:
         """Make a message of each line."""
-        for text in ending_in_lines(pieces(payload, self._encoding)):
-            if "\r\n" in text:
-                text = text.replace("\r\n", "\n")
-            # A line may be all of the text: it is not copied once more.
-            lines = text.split("\n") if "\n" in text else [text]
+        row = 0
+        for lines in _lines(pieces(payload, self._encoding)):
+            if lines is None:
+                row += 1
+                into.misfit(FormatMisfit(_LONG, row=row if into.numbers_rows else None), None)
+                continue
+            row += len(lines)
             if self._is_bare:
                 into.take([line for line in lines if line])
             else:
@@ -34,3 +38,36 @@ class TextLines(PayloadFormat, word="lines", elsewhere="line newline newline_del
     def fields(self) -> tuple[str, ...]:
         """The text alone."""
         return () if self._is_bare else (VALUE,)
+
+
+def _lines(texts: Iterator[str]) -> Iterator[list[str] | None]:
+    """Yield the lines that end in each text, without their ends; None for one that is too long.
+
+    A line that goes over many texts is put together once.
+    """
+    begun: list[str] = []
+    size = 0
+    for text in texts:
+        first, feed, rest = text.partition("\n")
+        size += len(first)
+        if size > MOST_TEXT + 1:  # a CR may be no part of it
+            begun = []
+        elif first:
+            begun.append(first)
+        if not feed:
+            yield []
+            continue
+        if begun and begun[-1].endswith("\r"):
+            begun[-1] = begun[-1][:-1]
+            size -= 1
+        if "\r\n" in rest:
+            rest = rest.replace("\r\n", "\n")
+        lines = rest.split("\n")
+        last = lines.pop()
+        if size > MOST_TEXT:
+            yield None
+        else:
+            lines.insert(0, "".join(begun))
+        yield lines
+        begun, size = [last] if last else [], len(last)
+    yield None if size > MOST_TEXT else ["".join(begun)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.compiler.contentcodings import MOST_FRAMES
 from headrace.compiler.csvtext import MOST_CELL, MOST_COLUMNS
-from headrace.compiler.formats import MOST_CELLS, MOST_MESSAGES
+from headrace.compiler.formats import MOST_CELLS, MOST_MESSAGES, MOST_TEXT
 from headrace.compiler.formats.characters import ENCODINGS, PIECE
 from headrace.compiler.formats.csvoptions import MOST_SKIPPED
 from headrace.compiler.formats.csvrows import MOST_ROW
@@ -16,6 +16,8 @@ BOUNDS = {
         f"{MOST_MESSAGES:,}; `http` answers 413"
     ),
     "cells of a table that are in messages": f"{MOST_CELLS:,}; `http` answers 413",
+    "characters of a `text`": f"{MOST_TEXT:,}; `http` answers 413",
+    "characters of a line of `lines`": f"{MOST_TEXT:,}; a longer one does not fit",
     "columns of a table": f"{MOST_COLUMNS:,}",
     "characters of a cell": f"{MOST_CELL:,}",
     "characters of a row": (

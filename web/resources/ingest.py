@@ -238,8 +238,8 @@ ROWS: tuple[Endpoint, ...] = (
                 _400="The body is not JSON, or not what the `format` of the input asks for.",
                 _401="The input's own credential was not presented.",
                 _404="No pipeline under that id, or it has no http input.",
-                _413="The body is larger than 16 MiB, packed or unpacked, or has more than 100,000 messages"
-                " in a `format` other than JSON.",
+                _413="The body is larger than 16 MiB, packed or unpacked, or has more messages, cells or"
+                " characters than a `format` other than JSON may.",
                 _415="The body has a content encoding other than one of gzip, zstd and deflate.",
                 _500=FAILURE,
                 _503="There is no room for it in the queue; nothing was taken, so send it again.",

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.formats.characters import PIECE
-from tests.compiler.formats.reading import made
+from headrace.compiler.formats.characters import MOST_TEXT, PIECE
+from tests.compiler.formats.reading import kept, made
 
 
 def test_a_payload_is_one_message_whatever_it_holds() -> None:
@@ -59,7 +59,36 @@ def test_it_makes_no_difference_where_a_piece_ends(text: str, before: int, codec
     assert made("lines", payload, encoding=encoding) == [{"value": each} for each in lines if each]
 
 
-def test_a_line_may_be_as_long_as_its_payload() -> None:
+def test_a_text_has_at_most_so_many_characters() -> None:
+    most = "é" * MOST_TEXT
+
+    assert made("text", most.encode()) == [{"value": most}]
+    assert made("text", f"{most}1".encode()) == "more than 2,097,152 characters in one payload"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_line_has_at_most_so_many_characters(end: str) -> None:
+    most = "é" * MOST_TEXT
+    too_long = "a line of more than 2,097,152 characters"
+
+    assert made("lines", f"a\n{most}{end}".encode()) == [{"value": "a"}, {"value": most}]
+    assert made("lines", f"a\n\n{most}1{end}b".encode()) == f"row 3: {too_long}"
+    whole, left_out = kept("lines", f"a\n{most}1\n{most}{end or chr(10)}{most}12{end}".encode())
+    assert whole == [{"value": "a"}, {"value": most}]
+    assert left_out == [too_long, too_long]
+
+
+def test_a_carriage_return_may_end_one_piece_and_its_line_feed_begin_the_next() -> None:
+    line = "x" * (PIECE - 1)
+
+    assert made("lines", f"{line}\r\nb\r\r\nc\r".encode()) == [
+        {"value": line},
+        {"value": "b\r"},
+        {"value": "c\r"},
+    ]
+
+
+def test_a_line_may_be_longer_than_a_piece() -> None:
     line = "x" * (3 * PIECE)
 
     assert made("lines", f"a\n{line}\nb".encode()) == [

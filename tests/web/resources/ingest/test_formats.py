@@ -18,6 +18,7 @@ from headrace.compiler.contentcodings import MOST_FRAMES, unpacked
 from headrace.compiler.formats import (
     MOST_CELLS,
     MOST_MESSAGES,
+    MOST_TEXT,
     CsvOptions,
     FormatOptions,
     PayloadFormat,
@@ -253,6 +254,9 @@ EMPTY_BLOCK = bytes.fromhex("ec1d036018306c244992244992b46ddbb66ddbb66ddbdb6ddbb
 """Nothing but its codes: zlib takes 3 µs to make tables of them, and nothing comes of it."""
 EMPTY_BLOCKS = EMPTY_BLOCK * (2 * MIB // 31) + b"\xed" + EMPTY_BLOCK[1:]
 
+WIDE = "\U00010400".encode()
+"""Beside it each character of a text takes four bytes."""
+
 HOSTILE = {
     "gzip bomb": ("json", bomb("gzip"), b"gzip", 413),
     "deflate bomb": ("json", bomb("deflate"), b"deflate", 413),
@@ -274,7 +278,10 @@ HOSTILE = {
     ),
     "lines of lists": ("ndjson", (b"[" + b"[]," * 10_000 + b"1]\n") * 50, b"", 202),
     "one line of everything": ("ndjson", b"[" + b"[]," * 300_000 + b"1]", b"", 202),
-    "one text": ("text", "é".encode() * (8 * MIB), b"", 202),
+    "one text": ("text", "é".encode() * (4 * MIB), b"", 413),
+    "a text that ends wide": ("text", b"a" * (MOST_TEXT - 1) + WIDE, b"", 202),
+    "a line that begins wide": ("lines", WIDE + b"a" * (4 * MIB) + b"\r\nx", b"", 400),
+    "long wide lines": ("lines", (WIDE + b"\r" * (MOST_TEXT - 1) + b"\r\n") * 3, b"", 202),
     "a row of a million cells": ("csv", b"a,b\n" + b"," * MIB, b"", 400),
     "a header of a million cells": ("csv", b"a," * MIB, b"", 400),
     "wide rows": (
