@@ -167,7 +167,7 @@ def decode_exact(body: Body) -> JsonValue:
     except NotJson:
         raise
     except ValueError:
-        return decode(body)
+        return decode_unusual(body)
 
 
 def _decode_exact_usual(body: Body) -> JsonValue:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.compiler import casts, jsontext
 from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.formats.format import FormatOptions, Intake
-from headrace.compiler.jsontext import Decoding, decode, encode
+from headrace.compiler.jsontext import Decoding, NotJson, decode, decode_exact, encode
 from headrace.compiler.largejson import takes_long
 from headrace.compiler.slownumbers import (
     UNSEEN,
@@ -157,6 +157,15 @@ def test_where_digits_are_kept_they_are_kept_of_slow_numbers_as_well():
     decoding.keep_digits(keeps=True)
 
     assert encode(casts.json("[1.50e300]", decoding)) == b"[1.50e300]"
+
+
+def test_nor_is_what_turns_out_to_be_no_json_where_digits_are_kept(asked, monkeypatch):
+    monkeypatch.setattr(jsontext, "_SHALLOW", None)
+
+    with pytest.raises(NotJson):
+        decode_exact(b"[1e308,1e308,]")
+
+    assert asked == ["1e308", "1e308"]
 
 
 @pytest.mark.usefixtures("without_extension")
