@@ -62,7 +62,8 @@ class Intake:
         """Whether somebody wants to know in which row a misfit is."""
         self._leave_out = leave_out
         self._left_out = 0
-        self._cells = 0
+        self.cells = 0
+        """Cells of a table that are in messages."""
 
     def take(self, messages: Batch, containers: int = 0) -> None:
         """Add some messages, in which there are so many lists and objects beside themselves.
@@ -90,8 +91,8 @@ class Intake:
         Raises:
             TooManyInPayload: the payload has too many.
         """
-        self._cells += cells
-        if self._cells > MOST_CELLS:
+        self.cells += cells
+        if self.cells > MOST_CELLS:
             raise TooManyInPayload(MOST_CELLS, "cells")
 
     def take_decoded(self, decoded: DecodedBatch) -> None:

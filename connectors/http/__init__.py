@@ -114,8 +114,9 @@ class HttpInput(
     )
     max_queued_bytes: int | None = option(
         MostBytes(),
-        "Bytes of their bodies, together, where each message counts as 32 at least; further ones are "
-        "answered with 503, but for one that is alone. null: no bound.",
+        "Bytes of their bodies, together, where each message counts as 32 at least and each "
+        "cell of a table as 8 more; further ones are answered with 503, but for one that is alone. null: "
+        "no bound.",
         default=MOST_BYTES,
     )
 

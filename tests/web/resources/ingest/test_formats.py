@@ -24,7 +24,13 @@ from headrace.compiler.formats import (
     PayloadFormat,
     decoded,
 )
-from headrace.compiler.runtime.wayin import LEAST_COUNTED, FormattedWayIn, LargePosts, WayIn
+from headrace.compiler.runtime.wayin import (
+    CELL_COUNTED,
+    LEAST_COUNTED,
+    FormattedWayIn,
+    LargePosts,
+    WayIn,
+)
 from headrace.web.resources import ingest
 from tests.web.resources.ingest.posting_to import LARGE_BODY, Asked, post
 
@@ -388,6 +394,21 @@ async def test_a_table_has_at_most_so_many_cells(way, asked) -> None:
     exchange = await post(way, names + row * (MOST_CELLS // 1000 + 1))
     assert exchange.status == 413
     assert exchange.json == {"error": "more than 2,000,000 cells in one payload"}
+    asked.offered.clear()
+    await let_go()
+
+
+@of("csv")
+@pytest.mark.parametrize("rows", [2, 2_000])
+async def test_each_cell_of_a_table_that_waits_counts_beside_its_text(
+    way, asked, rows: int
+) -> None:
+    body = b",".join(b"c%d" % number for number in range(100)) + b"\n" + (b"," * 99 + b"\n") * rows
+
+    for each, fields in ((body, ()), (gzip.compress(body), [GZIP])):
+        await post(way, each, headers=fields)
+
+    assert asked.sizes == [len(body) + CELL_COUNTED * 100 * rows] * 2
     asked.offered.clear()
     await let_go()
 
