@@ -39,7 +39,7 @@ from headrace.operators.founditems import (
     made_of_all,
     reader,
 )
-from headrace.operators.sharing import MOST_SHARED, size_of, size_of_few
+from headrace.operators.sharing import MOST_SHARED, MUCH_SHARED, size_of, size_of_few
 
 _MOST_ITEMS = 1_000_000
 _ITEMS = 100_000
@@ -59,8 +59,8 @@ class Explode(
     nothing. Items and what they share are not copied, and numbers keep their digits.
 
     What is no list, or an item that is no object and has no `as`, fails the batch. So do more than
-    `max_items` messages of one batch, and more than 128 MiB of text that they share: a text counts once for
-    each of them, as it does once they are written.
+    `max_items` messages of one batch, and more than 24 MiB of JSON that they share: it counts once for each
+    of them, as it does once they are written.
 
     Under `on_error: skip` such a message costs itself, with all of its items, and is counted as lost; so
     does one that is beyond one of the two bounds alone. All of a batch together still fails it, and a
@@ -256,7 +256,7 @@ class Explode(
                     of_all = 0
                     if (items := len(rows.items)) > 1:
                         size = size_of_few(rows.shared)
-                        if size is None:
+                        if size is None or shared + items * size > MUCH_SHARED:
                             size = yield from size_of(rows.shared, MOST_SHARED // items)
                         of_all = items * size
                     if failing is not None:
@@ -272,7 +272,8 @@ class Explode(
                 self._bound(0, shared)
             yield None
         self._bound(count, shared)
-        made = _list_for(count) if is_large(batch) or count > LARGE_BATCH else []
+        is_sliced = is_large(batch) or count > LARGE_BATCH or shared > MUCH_SHARED
+        made = _list_for(count) if is_sliced else []
         yield from made_of_all(found, made, None if failing is None else failing.add)
         if isinstance(made, DecodedBatch):
             made.slices += [MESSAGES_AT_ONCE] * (len(made) // MESSAGES_AT_ONCE)
@@ -281,7 +282,7 @@ class Explode(
     def _bound(self, count: int, shared: int) -> None:
         if shared > MOST_SHARED:
             raise BatchFailed(
-                "its messages share a text that is too long for as many: at most 128 MiB, counted for each"
+                "its messages share too much: at most 24 MiB of JSON, counted for each of them"
             )
         if count > self.max_items:
             raise BatchFailed(

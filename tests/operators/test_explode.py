@@ -14,7 +14,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.fieldflow import FieldUse, Passing
-from headrace.compiler.delivery import LARGE_BATCH, Delivery, Window
+from headrace.compiler.delivery import LARGE_BATCH, Delivery, Window, is_large
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
@@ -225,7 +225,7 @@ def test_a_message_beyond_a_bound_alone_costs_itself_and_all_together_their_batc
 
 
 def test_so_does_one_that_shares_too_much_with_its_items():
-    shares = {"x": [{}] * 100_000, "t": "a" * 1_400}
+    shares = {"x": [{}] * 100_000, "t": "a" * 300}
     document = {"keep": {"t": "t"}, "max_items": 1_000_000}
 
     made, lost = skipped(document, shares, {"x": [{}]})
@@ -233,7 +233,7 @@ def test_so_does_one_that_shares_too_much_with_its_items():
     assert (made, [*lost.values()]) == ([[{}]], [1])
     assert TOO_MUCH in lost
     with pytest.raises(BatchFailed, match=TOO_MUCH):
-        skipped(document, {"x": [{}] * 50_000, "t": "a" * 1_400}, shares | {"x": [{}] * 50_000})
+        skipped(document, {"x": [{}] * 50_000, "t": "a" * 300}, shares | {"x": [{}] * 50_000})
 
 
 @virtual
@@ -268,24 +268,27 @@ def test_more_messages_than_max_items_fail_the_batch_and_those_handed_on_count()
         "makes 4 messages, at most 3 are allowed ('max_items')"
     )
     many = {"from": "x", "as": "x"}
-    assert len(exploded(many, {"x": [0] * 100_000})[0]) == 100_000
-    assert exploded(many, {"x": [0] * 100_001}) == (
+    assert len(exploded(many, {"x": [0] * 20_000})[0]) == 100_000
+    assert exploded(many, {"x": [0] * 20_001}) == (
         "makes 100,001 messages, at most 100,000 are allowed ('max_items')"
     )
 
 
-TOO_MUCH = (
-    "its messages share a text that is too long for as many: at most 128 MiB, counted for each"
-)
+TOO_MUCH = "its messages share too much: at most 24 MiB of JSON, counted for each of them"
 
 
 @pytest.mark.parametrize(
     ("shared", "is_too_much"),
     [
-        ("a" * 1_200, False),
-        ("a" * 1_400, True),
-        (["a" * 100] * 14, True),
-        ({"a" * 1400: 1}, True),
+        ("a" * 200, False),
+        ("a" * 300, True),
+        ("é" * 120, False),
+        ("é" * 150, True),
+        ("\x01" * 50, True),
+        (10**300, True),
+        ([[10**300]], True),
+        (["a" * 100] * 3, True),
+        ({"a" * 300: 1}, True),
         ([[[[]]] * 5] * 20, True),
         ([0] * 100, False),
     ],
@@ -305,7 +308,7 @@ def test_a_single_message_may_be_as_large_as_it_came():
     explode = Explode.load({"from": "x", "as": "x"}).step(StubContext())
 
     assert explode([{"x": [1], "t": text}]) == [[{"t": text, "x": 1}]]
-    with pytest.raises(BatchFailed, match="share a text"):
+    with pytest.raises(BatchFailed, match="share too much"):
         explode([{"x": [1, 2], "t": text}])
 
 
@@ -357,9 +360,9 @@ HOSTILE = {
     # Few items, and much to copy for each; and much to look at that they share.
     "wide": (
         {"as": "item"},
-        {"x": [0] * 100, "wide": 1} | dict.fromkeys(map(str, range(90_000))),
+        {"x": [0] * 20, "wide": 1} | dict.fromkeys(map(str, range(90_000))),
     ),
-    "wide below": ({"as": "a.b"}, {"x": [0] * 100, "a": dict.fromkeys(map(str, range(90_000)))}),
+    "wide below": ({"as": "a.b"}, {"x": [0] * 20, "a": dict.fromkeys(map(str, range(90_000)))}),
     "very wide": ({"as": "item"}, {"x": [0, 0]} | dict.fromkeys(map(str, range(300_000)))),
     "much shared": ({"as": "item"}, {"x": [0, 0], "t": [[n] for n in range(200_000)]}),
     "wide items": ({}, {"x": [dict.fromkeys(map(str, range(1_000)))] * 1_000}),
@@ -446,6 +449,29 @@ async def test_many_messages_are_a_list_that_is_let_go_of_in_slices():
 
     assert (type(few), isinstance(many, LargeList)) == (list, True)
     assert sum(many.slices) + MESSAGES_AT_ONCE > len(many)
+
+
+@pytest.mark.parametrize(("text", "is_sliced"), [("a" * 1_000, False), ("a" * 3_000, True)])
+@virtual
+async def test_so_are_a_few_that_share_much(text, is_sliced):
+    turns = Turns({"from": "x", "keep": {"t": "t"}})
+
+    await turns.takes({"x": [{}] * 100, "t": text})
+    await turns.takes(*({"x": [{}] * 10, "t": text} for _ in range(10)))
+
+    assert [is_large(made) for made in turns.made] == [is_sliced] * 2
+
+
+def test_a_text_that_many_share_is_looked_at_within_20_milliseconds():
+    async def longest():
+        turns = Turns({"from": "x", "keep": {"t": "t"}})
+        await turns.takes({"x": [{}] * 2, "t": "\x01" * (1024 * 1024)})
+        [made] = turns.made
+        assert len(made) == 2
+        assert turns.turns > 1
+        return turns.longest
+
+    assert min(asyncio.run(longest()) for _ in range(2)) < 0.02
 
 
 @virtual
