@@ -1,10 +1,14 @@
-"""The types a text or a number can be cast to. A value that is there and will not convert is an error."""
+"""The types a text or a number can be cast to. A value that is there and will not convert is an error.
+
+So is a text of more than `LONGEST` characters, but as a text, which it is already.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from headrace.compiler import jsontext
 from headrace.compiler.decimals import FLOATS, NUMBERS, exact
@@ -13,6 +17,10 @@ from headrace.compiler.jsontext import Decoding
 from headrace.compiler.schema.records import json_type
 from headrace.compiler.timestamps import rfc3339, rfc3339_of_seconds
 
+LONGEST = 131_072
+"""Characters of a text that is converted: those of the longest cell of a table. JSON of as many takes 10 to
+20 ms, if it is nothing but brackets or slow numbers; half as long again where their digits are kept."""
+_LONGEST_BOOLEAN = len("false")
 # Python's own readers take more than these: underscores, digits of other scripts, `nan`.
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 # The point comes before its digits: `[0-9]+\.?[0-9]*` tries every way to share a run of digits out.
@@ -28,6 +36,15 @@ class CastError(ValueError):
 
     def __init__(self, value: JsonValue, wanted: str, expected: str) -> None:
         super().__init__(f"cannot read {json_type(value)} as {wanted}: expected {expected}")
+
+
+def _is_text(value: JsonValue, wanted: str) -> TypeGuard[str]:
+    """Return whether a value is a text; raise `CastError` for a long one, before it is looked at."""
+    if type(value) is not str:
+        return False
+    if len(value) > LONGEST:
+        raise CastError(value, wanted, f"at most {LONGEST:,} characters")
+    return True
 
 
 def text(value: JsonValue) -> str:
@@ -59,7 +76,7 @@ def integer(value: JsonValue) -> int:
         return value
     if type(value) in FLOATS and value.is_integer():
         return int(value)
-    if type(value) is str and _INTEGER.fullmatch(digits := value.strip()):
+    if _is_text(value, "an integer") and _INTEGER.fullmatch(digits := value.strip()):
         try:
             return int(digits)
         except ValueError as cause:
@@ -71,7 +88,7 @@ def float_(value: JsonValue) -> JsonValue:
     """Return a number as it is, or the one a string holds: that as a double, in every pipeline."""
     if type(value) in NUMBERS:
         return value
-    if type(value) is str and _DECIMAL.fullmatch(decimal := value.strip()):
+    if _is_text(value, "a float") and _DECIMAL.fullmatch(decimal := value.strip()):
         number = float(decimal)
         if math.isfinite(number):
             return number
@@ -88,7 +105,7 @@ def float_with_comma(value: JsonValue) -> JsonValue:
 
     A point in it is refused: where a comma is the mark of decimals, it would be that of thousands.
     """
-    if type(value) is str:
+    if _is_text(value, "a float"):
         if "." not in value:
             try:
                 return float_(value.replace(COMMA, "."))
@@ -111,8 +128,11 @@ def boolean(value: JsonValue) -> bool:
         return value
     if type(value) is int and value in (0, 1):
         return value == 1
-    if type(value) is str and (word := value.strip().lower()) in _BOOLEANS:
-        return _BOOLEANS[word]
+    if _is_text(value, "a boolean"):
+        word = value.strip()
+        # Longer ones are not made small.
+        if len(word) <= _LONGEST_BOOLEAN and (word := word.lower()) in _BOOLEANS:
+            return _BOOLEANS[word]
     raise CastError(value, "a boolean", "true, false, 1 or 0")
 
 
@@ -128,14 +148,14 @@ def date(value: JsonValue) -> str:
 
 def uuid(value: JsonValue) -> str:
     """Return the canonical hyphenated form in lower case; no other is taken."""
-    if type(value) is str and _UUID.fullmatch(canonical := value.strip()):
+    if _is_text(value, "a uuid") and _UUID.fullmatch(canonical := value.strip()):
         return canonical.lower()
     raise CastError(value, "a uuid", "8-4-4-4-12 hexadecimal digits")
 
 
 def json(value: JsonValue, decoding: Decoding = _USUAL) -> JsonValue:
     """Return what the JSON in a string stands for, decoded as usual or as a pipeline does."""
-    if type(value) is str:
+    if _is_text(value, "JSON"):
         try:
             body = value.encode()
             # Looked at however short it is, since a batch has many.
@@ -151,8 +171,9 @@ def json(value: JsonValue, decoding: Decoding = _USUAL) -> JsonValue:
 
 
 def _moment(value: JsonValue, wanted: str) -> str:
+    is_text = _is_text(value, wanted)
     try:
-        if type(value) is str:
+        if is_text:
             return rfc3339(value)
         if type(value) in NUMBERS:
             return rfc3339_of_seconds(value)

@@ -1,8 +1,11 @@
 """Every row of the cast table."""
 
+import gc
+from time import thread_time
+
 import pytest
 
-from headrace.compiler.casts import CASTS, CastError, float_with_comma
+from headrace.compiler.casts import CASTS, LONGEST, CastError, float_with_comma
 
 SECONDS = 1772352000
 """2026-03-01T08:00:00 in UTC."""
@@ -71,6 +74,70 @@ SECONDS = 1772352000
 def test_what_converts(to, value, gives):
     # By repr: 1, 1.0 and True are equal and not the same.
     assert repr(CASTS[to](value)) == repr(gives)
+
+
+LONG = {
+    "integer": ("7", " ", 7),
+    "float": ("7", " ", 7.0),
+    "boolean": ("true", " ", True),
+    "timestamp": ("2026-03-01T08:00:00.0Z", "", None),
+    "date": ("2026-03-01T08:00:00.0Z", "", None),
+    "uuid": ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", " ", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+    "json": ("[1]", " ", [1]),
+}
+
+
+@pytest.mark.parametrize("to", [to for to in CASTS if to != "text"])
+def test_a_text_converts_that_is_not_too_long(to):
+    word, filling, gives = LONG[to]
+    if filling:
+        longest = word.ljust(LONGEST)
+    else:
+        longest = word.replace(".0", "." + "0" * (LONGEST - len(word) + 1))
+        gives = CASTS[to](word)
+    longer = longest.replace(filling or "0", 2 * (filling or "0"), 1)
+
+    assert len(longest) == LONGEST == len(longer) - 1
+    assert CASTS[to](longest) == gives
+    with pytest.raises(CastError, match=r"expected at most 131,072 characters$"):
+        CASTS[to](longer)
+
+
+def test_a_text_is_one_however_long_it_is():
+    assert CASTS["text"]("a" * (LONGEST + 1)) == "a" * (LONGEST + 1)
+
+
+def test_so_does_a_number_with_a_comma():
+    assert float_with_comma("7,5".ljust(LONGEST)) == 7.5
+    with pytest.raises(CastError, match=r"expected at most 131,072 characters$"):
+        float_with_comma("7,5".ljust(LONGEST + 1))
+
+
+def _filled(item):
+    return f"[{','.join([item] * ((LONGEST - 1) // (len(item) + 1)))}]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _filled("1e308"),
+        _filled("5e-324"),
+        _filled("[]"),
+        _filled("[[[[[[[[[[]]]]]]]]]]"),
+        _filled("1"),
+    ],
+    ids=["large", "small", "lists", "nested", "usual"],
+)
+def test_json_takes_less_than_20_milliseconds_whatever_it_is(text):
+    def seconds():
+        gc.collect()
+        began = thread_time()
+        made = CASTS["json"](text)
+        took = thread_time() - began
+        assert len(made) > 1
+        return took
+
+    assert min(seconds() for _ in range(5)) < 0.02
 
 
 A_LIST, AN_OBJECT = [1], {"a": 1}
