@@ -155,11 +155,15 @@ class TextTemplate:
         longest = LONGEST_TEXT - len(self.text) if way is None else way.longest
         # One that is longer may be too long, or not: `fill` counts them together.
         most = longest // len(read)
-        text = code.constant(text_within(most, way), "text")
-        is_plain = _IS_SHORT if way is None else "False"
+        within = text_within(most, way)
         if way is not None:
-            for name in read:
-                code.spend_on(name, way.cost)
+            for name in names.values():
+                code.spend_on(name, way.cost * read.count(name))
+        if not code.takes_in_place(len(read)):
+            filling = code.constant(self._filling(within, way), "filled")
+            return FilledText(f"{filling}({', '.join(dict.fromkeys(read))})", read)
+        text = code.constant(within, "text")
+        is_plain = _IS_SHORT if way is None else "False"
         filled = "".join(
             _quoted(each)
             if isinstance(each, str)
@@ -167,6 +171,24 @@ class TextTemplate:
             for each, name in zip(self.pieces, self._names(names), strict=True)
         )
         return FilledText(f"f'{filled}'", read)
+
+    def _filling(self, text: Callable[[JsonValue], str], way: Escape | None) -> Callable[..., str]:
+        """Return what fills it with the values of `paths`, of each of which ``text`` makes a text."""
+        places = {path: f"{{{place}}}" for place, path in enumerate(self.paths)}
+        filled = "".join(
+            places[each.text]
+            if isinstance(each, DottedPath)
+            else each.replace("{", "{{").replace("}", "}}")
+            for each in self.pieces
+        ).format
+        if way is not None:
+            return lambda *values: filled(*map(text, values))
+        return lambda *values: filled(
+            *[
+                each if each.__class__ is str and len(each) <= PLAIN_TEXT else text(each)
+                for each in values
+            ]
+        )
 
     def _names(self, names: Mapping[str, str]) -> Iterator[str]:
         """Yield the name for each piece; an empty one for a text."""

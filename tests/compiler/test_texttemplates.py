@@ -11,6 +11,7 @@ from marshmallow import ValidationError
 from headrace.compiler import jsontext
 from headrace.compiler.batchloops import of_each
 from headrace.compiler.casts import CASTS
+from headrace.compiler.code import MOST_IN_PLACE, Code
 from headrace.compiler.decimals import Written
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
@@ -210,6 +211,17 @@ def test_what_is_put_in_unseen_stays_below_the_longest_text():
     assert MOST_FIELDS * PLAIN_TEXT < LONGEST_TEXT
 
 
+def test_few_fields_of_a_function_are_looked_at_in_place_and_others_left_to_another_one():
+    code = Code({}, is_hopeful=True)
+    half = template("{a}" * (MOST_IN_PLACE // 2))
+
+    made = [half.expression(code).expression for _ in range(3)]
+
+    in_place = MOST_IN_PLACE // 2
+    assert [each.count("__class__ is float") for each in made] == [in_place, in_place, 0]
+    assert len(made[2]) < 30
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(max_size=9))
 def test_a_plain_value_is_formatted_as_it_is_cast(value):
     found = eval(put_in("v", "True", "None"), {"v": value})
@@ -223,10 +235,10 @@ drawn_messages = st.dictionaries(st.sampled_from(["a", "b", "a.b"]), values | st
 pieces = st.lists(st.sampled_from(["a", "b", "a.b", "}x'{"]), min_size=1, max_size=4)
 
 
-@examples(200)
-@given(pieces, st.sampled_from([*ESCAPES]), drawn_messages)
-def test_the_generated_form_gives_what_the_plain_one_does(pieces, escape, message):
-    made = template(written_template(pieces))
+@examples(300)
+@given(pieces, st.sampled_from([1, MOST_IN_PLACE + 1]), st.sampled_from([*ESCAPES]), drawn_messages)
+def test_the_generated_form_gives_what_the_plain_one_does(pieces, times, escape, message):
+    made = template(written_template(pieces * times))
     generated = of_each(lambda code: made.expression(code, escape=escape).expression, PLACE)
 
     try:

@@ -1,6 +1,7 @@
 """The mapping `template`: what it writes, what it is refused for, what it fails on."""
 
 from functools import partial
+from time import thread_time
 
 import pytest
 
@@ -62,6 +63,16 @@ def test_too_long_a_field_to_escape_fails_the_batch(mapped):
     assert mapped(document, {"a": "x" * 65_537}) == (
         "mapping 0 ('template'): the fields to escape are longer than 65,536 characters together"
     )
+
+
+def test_many_fields_are_compiled_within_half_a_second(ctx):
+    transform = Map.load(a_map(*(template("{x}" * 100, f"t{n}") for n in range(300))))
+
+    began = thread_time()
+    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop
+
+    assert thread_time() - began < 0.5
+    assert loop([{"x": 7}]) == [{"x": 7} | {f"t{n}": "7" * 100 for n in range(300)}]
 
 
 @pytest.mark.parametrize(
