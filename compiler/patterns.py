@@ -103,7 +103,10 @@ class Replacement(NamedTuple):
 
 def _has_more(text: str, most: int) -> bool:
     """Return whether a text has more bytes of UTF-8; characters alone may tell."""
-    return 4 * len(text) > most and len(text.encode(errors="replace")) > most
+    characters = len(text)
+    return characters > most or (
+        4 * characters > most and len(text.encode(errors="replace")) > most
+    )
 
 
 class WholePattern:

@@ -9,7 +9,7 @@ pub mod replacing;
 pub mod syntax;
 mod whole;
 
-use program::Program;
+use program::{LONGEST, Program};
 use replacing::Template;
 use syntax::Refused;
 use whole::{ROOM, Whole};
@@ -60,7 +60,7 @@ impl Pattern {
         py: Python<'py>,
         text: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(text) = utf8(text) else {
+        let Some(text) = utf8(text, self.program.longest) else {
             return Ok(None);
         };
         let count = self.program.names.len();
@@ -99,7 +99,7 @@ impl Replacement {
 
     fn replaced<'py>(&self, text: &Bound<'py, PyString>) -> Option<Bound<'py, PyString>> {
         let py = text.py();
-        let given = utf8(text)?;
+        let given = utf8(text, self.longest())?;
         let made = self.program.replaced(given, &self.template, self.first);
         made.ok().map(|made| PyString::new(py, &made))
     }
@@ -120,11 +120,15 @@ impl Matcher {
     }
 
     fn is_match(&self, text: &Bound<'_, PyString>) -> bool {
-        utf8(text).is_some_and(|text| self.whole.is_match(text))
+        utf8(text, LONGEST).is_some_and(|text| self.whole.is_match(text))
     }
 }
 
-/// The text; None with a lone surrogate in it, which no pattern matches.
-fn utf8<'t>(text: &'t Bound<'_, PyString>) -> Option<&'t str> {
-    text.to_str().ok()
+/// The text; None with a lone surrogate in it, which no pattern matches, and where it has more characters than bytes
+/// are searched: UTF-8 is made of it, and kept, when it is first asked for.
+fn utf8<'t>(text: &'t Bound<'_, PyString>, longest: usize) -> Option<&'t str> {
+    match text.len() {
+        Ok(characters) if characters <= longest => text.to_str().ok(),
+        _ => None,
+    }
 }

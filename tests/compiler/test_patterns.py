@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import pytest
 
@@ -100,6 +101,59 @@ def test_the_bytes_of_a_text_count():
     assert pattern.groups(text) == ("x" * 30,)
     assert pattern.groups("é" * 40 + text) is None
     assert pattern.is_too_long("é" * 40 + text)
+
+
+@pytest.mark.parametrize(
+    ("regex", "said"),
+    [
+        (
+            r"(\w+|\p{L}+)\p{L}\p{L}",
+            r"\p{L} stands for all that it matches, written out",
+        ),
+        (
+            f"(?<x>deadbeef{''.join(f'|{n:08x}' for n in range(400))})",
+            "deadbeef|00000000|00000001|00000002|00000003|00000004|000000... stands for 401 alternatives",
+        ),
+        (
+            "abcdefgh" * 500,
+            f"{'abcdefgh' * 7}abcd... stands for 4000 parts in a row",
+        ),
+    ],
+    ids=["class", "alternatives", "row"],
+)
+def test_what_makes_one_too_large_is_told(regex, said):
+    with pytest.raises(PatternRefused) as error:
+        Pattern(regex)
+
+    assert error.value.message == f"this pattern is too large: {said}"
+
+
+LOOKING = {
+    "any": lambda: Pattern("(?<a>a)").groups,
+    "one pass": lambda: Pattern("^(?<a>é*)$").groups,
+    "replaced": lambda: Pattern("a").replacement("").replaced,
+    "replaced first": lambda: Pattern("a").replacement("", first=True).replaced,
+    "condition": lambda: WholePattern("a").is_match,
+    "told": lambda: Pattern("a").is_too_long,
+    "told of a replacement": lambda: Pattern("a").replacement("").is_too_long,
+}
+
+
+@pytest.mark.parametrize("way", LOOKING)
+def test_no_bytes_are_made_of_a_text_that_has_more_characters_than_are_searched(way):
+    look = LOOKING[way]()
+    text = "é" * (2 * LONGEST)
+    size = sys.getsizeof(text)  # with its bytes, once there are some
+
+    tracemalloc.start()
+    try:
+        look(text)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert sys.getsizeof(text) == size
+    assert most < 64 * 1024
 
 
 def test_a_lone_surrogate_matches_nothing():

@@ -15,6 +15,8 @@ pub const MOST_CHARACTERS: usize = 4_096;
 const MOST_LEVELS: u32 = 50;
 /// Characters of a part that is told.
 const MOST_TOLD: usize = 60;
+/// How much of a program one of the classes of Unicode makes, roughly.
+const LARGE_CLASS: u64 = 200;
 
 /// Why there is no such pattern, and how many characters are before the place.
 #[derive(Debug)]
@@ -76,6 +78,12 @@ impl Syntax {
                 let inner = repetition.ast.span();
                 let inner = brief(&text[inner.start.offset..inner.end.offset]);
                 format!("{shown} stands for {} times {inner}", copies(part))
+            }
+            Ast::Alternation(alternation) => {
+                format!("{shown} stands for {} alternatives", alternation.asts.len())
+            }
+            Ast::Concat(concat) => {
+                format!("{shown} stands for {} parts in a row", concat.asts.len())
             }
             _ => format!("{shown} stands for all that it matches, written out"),
         }
@@ -200,7 +208,8 @@ fn ascii(class: &ast::ClassPerl) -> ClassSetItem {
     })
 }
 
-/// The part that most of the program is made of: a repetition, or a class where nothing is repeated.
+/// The part that most of the program is made of: a repetition, or a class where nothing is repeated; all the
+/// alternatives or parts in a row, where each of them is little.
 fn largest(ast: &Ast) -> &Ast {
     let mut part = ast;
     loop {
@@ -213,6 +222,7 @@ fn largest(ast: &Ast) -> &Ast {
             _ => return part,
         };
         match inside.into_iter().max_by_key(|each| weight(each)) {
+            Some(heaviest) if weight(heaviest) < LARGE_CLASS.min(weight(part) / 2) => return part,
             Some(heaviest) => part = heaviest,
             None => return part,
         }
@@ -230,7 +240,7 @@ fn weight(ast: &Ast) -> u64 {
         Ast::Group(group) => weight(&group.ast),
         Ast::Alternation(alternation) => all(&alternation.asts),
         Ast::Concat(concat) => all(&concat.asts),
-        Ast::ClassUnicode(_) => 200,
+        Ast::ClassUnicode(_) => LARGE_CLASS,
         Ast::Dot(_) | Ast::ClassBracketed(_) => 5,
         _ => 1,
     }
