@@ -279,10 +279,16 @@ def test_what_the_package_offers():
         "BudgetError",
         "CompileError",
         "ImportRefused",
+        "Matcher",
+        "Pattern",
+        "PatternError",
         "Paused",
+        "Replacement",
         "RunError",
         "Script",
         "ScriptError",
+        "count_line_ends",
+        "has_slow_numbers",
     }
     assert all(hasattr(rhai, name) for name in rhai.__all__)
     assert rhai.RHAI_VERSION.count(".") == 2

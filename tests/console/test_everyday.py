@@ -11,6 +11,7 @@ from tests.console.browser import Console
 from tests.console.writing import (
     at,
     edited,
+    exchange,
     form,
     problems,
     settled,
@@ -105,8 +106,7 @@ def test_a_format_is_chosen_in_the_form_and_offered_in_the_text(console: Console
 
     shows_text(console)
     offered = page.locator(".cm-completionLabel")
-    at(page, "float")
-    page.keyboard.press("Control+Backspace")
+    exchange(page, "float", " ")
     page.keyboard.press("Control+Space")
     expect(offered).to_have_text(
         ["text", "integer", "float", "boolean", "timestamp", "date", "uuid", "json"]

@@ -268,8 +268,8 @@ def test_more_messages_than_max_items_fail_the_batch_and_those_handed_on_count()
         "makes 4 messages, at most 3 are allowed ('max_items')"
     )
     many = {"from": "x", "as": "x"}
-    assert len(exploded(many, {"x": [0] * 20_000})[0]) == 100_000
-    assert exploded(many, {"x": [0] * 20_001}) == (
+    assert len(exploded(many, {"x": [0] * 100_000})[0]) == 100_000
+    assert exploded(many, {"x": [0] * 100_001}) == (
         "makes 100,001 messages, at most 100,000 are allowed ('max_items')"
     )
 

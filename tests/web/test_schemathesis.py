@@ -28,6 +28,7 @@ from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.capture import CAPTURE_PATH
 from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service
+from tests.clients import PATIENCE
 from tests.web.auth.people import ADMIN, basic, guarded
 from tests.web.declaring import declare
 from tests.web.jsonengine import JsonEngine
@@ -118,7 +119,7 @@ def test_no_request_ends_in_a_fault_of_the_server(case: Any) -> None:
     assume(not posts_somewhere(case))
     hasten(case)
     # A stream has no end of its own.
-    response = case.call(timeout=0.1 if case.path == EVENTS_PATH else 10)
+    response = case.call(timeout=0.1 if case.path == EVENTS_PATH else PATIENCE)
 
     case.validate_response(response, checks=CHECKS)
 
@@ -128,7 +129,9 @@ def test_no_request_ends_in_a_fault_of_the_server(case: Any) -> None:
 def test_nor_does_one_of_somebody_who_is_signed_in(case: Any) -> None:
     assume(not posts_somewhere(case))
     hasten(case)
-    response = case.call(headers=basic(ADMIN), timeout=0.1 if case.path == EVENTS_PATH else 10)
+    response = case.call(
+        headers=basic(ADMIN), timeout=0.1 if case.path == EVENTS_PATH else PATIENCE
+    )
 
     case.validate_response(response, checks=CHECKS)
 
@@ -136,7 +139,7 @@ def test_nor_does_one_of_somebody_who_is_signed_in(case: Any) -> None:
 @guarded_schema.parametrize()
 @settings(max_examples=3, deadline=None, suppress_health_check=SLOW)
 def test_nobody_who_is_not_signed_in_is_told_more_than_that(case: Any) -> None:
-    response = case.call(timeout=10)
+    response = case.call(timeout=PATIENCE)
 
     case.validate_response(response, checks=CHECKS)
     if (case.method.upper(), case.path) in PROTECTED:

@@ -62,8 +62,9 @@ def taken(server: Server, pipeline: str) -> float:
 
 
 def lost(server: Server, pipeline: str) -> float:
-    """Return how many messages of a pipeline could not be done."""
-    return server.metric("headrace_messages_lost_total", pipeline=pipeline, reason="error")
+    """Return how many messages the transforms of a pipeline could not do."""
+    where = {"pipeline": pipeline, "stage": "transform"}
+    return server.metric("headrace_messages_lost_total", **where, reason="error")
 
 
 def printed(server: Server) -> list[Any]:

@@ -90,7 +90,7 @@ def test_what_the_recipes_have_somebody_send_is_taken(tmp_path: Path) -> None:
 
 @needs_curl
 def test_curl_joins_the_lines_of_a_file_unless_it_is_told_not_to(tmp_path: Path) -> None:
-    """As the recipe says it: the table is then one long header, which may be refused."""
+    """As the recipe says it: the table is then one long header."""
     recipe = RECIPES["Add what a table knows"]
     [command] = recipe.commands
     joining = command.replace("--data-binary", "-d")
@@ -100,7 +100,10 @@ def test_curl_joins_the_lines_of_a_file_unless_it_is_told_not_to(tmp_path: Path)
             (tmp_path / "machines.csv").write_text(table)
             told.append(json.loads(done(joining, tmp_path, server.port)))
 
-    assert told == [{"accepted": 0}, {"error": "cell 9 of the header is empty"}]
+    assert told == [
+        {"error": "the header has no 'max_temp', which 'types' gives a type"},
+        {"error": "cell 9 of the header is empty"},
+    ]
 
 
 BODY = re.compile(r"curl (?:[^\n]*\\\n)*[^\n]*(?: -d | --data)(?:[^\n]*\\\n)*[^\n]*")

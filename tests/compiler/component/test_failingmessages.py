@@ -1,5 +1,6 @@
 """`on_error: skip`: a batch goes on without the messages that fail, whichever form its chain has."""
 
+import asyncio
 import gc
 import linecache
 import weakref
@@ -22,6 +23,7 @@ from tests.doubles import StubContext, refusals
 from tests.marbles import Broker
 from tests.operators.mappings import a_map, arithmetic, cast, copy
 from tests.promises import promise
+from tests.virtual import virtual
 
 DOUBLED = arithmetic("n", "multiply", 2, as_="n")
 WHOLE = (
@@ -60,6 +62,12 @@ class Line:
         self.taken.clear()
         for batch in batches:
             self.source.on_next(self.broker.deliver(batch))
+        return [each.batch for each in self.taken]
+
+    async def lets_through(self, *batches):
+        """Send batches through, also those that are worked on in slices; return those that leave."""
+        self.send(*batches)
+        await asyncio.sleep(1)
         return [each.batch for each in self.taken]
 
     @property
@@ -107,11 +115,14 @@ def test_custody_of_what_is_left_out_closes_with_its_batch(lowering):
 
 
 @either_way
-def test_a_step_behind_it_whose_failures_cost_the_batch_still_does(lowering):
+@virtual
+async def test_a_step_behind_it_whose_failures_cost_the_batch_still_does(lowering):
     demanding = Map.load(a_map(copy("t", "c")))
     line = Line(lowering, skipping(cast("n", "integer")), demanding)
 
-    batches = line.send([{"n": "x", "t": 1}, {"n": 1}, {"n": 2, "t": 3}], [{"n": 1, "t": 2}])
+    batches = await line.lets_through(
+        [{"n": "x", "t": 1}, {"n": 1}, {"n": 2, "t": 3}], [{"n": 1, "t": 2}]
+    )
 
     assert batches == [[{"n": 1, "t": 2, "c": 2}]]
     assert line.failures == [[WHOLE], ["mapping 0 ('copy'): field 't' is missing or null"]]
@@ -119,11 +130,12 @@ def test_a_step_behind_it_whose_failures_cost_the_batch_still_does(lowering):
 
 
 @either_way
-def test_a_step_before_it_whose_failures_cost_the_batch_still_does(lowering):
+@virtual
+async def test_a_step_before_it_whose_failures_cost_the_batch_still_does(lowering):
     demanding = Map.load(a_map(copy("t", "c")))
     line = Line(lowering, demanding, skipping(cast("n", "integer")))
 
-    assert line.send([{"n": "x", "t": 1}, {"n": 1}]) == []
+    assert await line.lets_through([{"n": "x", "t": 1}, {"n": 1}]) == []
     assert line.failures == [["mapping 0 ('copy'): field 't' is missing or null"], []]
     assert line.lost == [{}, {}]
 
@@ -180,20 +192,24 @@ def source_of(transform):
 
 
 @either_way
-def test_a_warning_comes_where_the_plain_steps_give_it_and_not_of_a_batch_that_fails(lowering):
+@virtual
+async def test_a_warning_comes_where_the_plain_steps_give_it_and_not_of_a_batch_that_fails(
+    lowering,
+):
     demanding = Map.load(a_map(copy("t", "c")))
     line = Line(lowering, demanding, skipping(cast("n", "integer")))
 
     # The first batch fails before anybody looks at the message that is no object.
-    line.send([5, {"n": 1}])
+    await line.lets_through([5, {"n": 1}])
     assert [place.warnings for place in line.places][1] == []
 
-    assert line.send([5, {"n": 1, "t": 1}]) == [[5, {"n": 1, "t": 1, "c": 1}]]
+    assert await line.lets_through([5, {"n": 1, "t": 1}]) == [[5, {"n": 1, "t": 1, "c": 1}]]
     assert len(line.places[1].warnings) == 1
 
 
 @either_way
-def test_nothing_of_what_failed_is_kept(lowering):
+@virtual
+async def test_nothing_of_what_failed_is_kept(lowering):
     class Kept(dict):
         """A message that can be watched."""
 
@@ -203,8 +219,10 @@ def test_nothing_of_what_failed_is_kept(lowering):
     gc.disable()
     try:
         line.source.on_next(Broker().deliver([{"n": "y"}, message, {"n": 1}]))
+        await asyncio.sleep(1)
         line.taken.clear()
         del message
+        await asyncio.sleep(1)  # a large batch is let go of in slices
         assert kept() is None
     finally:
         gc.enable()

@@ -19,7 +19,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize("around", [0, 1, 2_000, 40_000])
+@pytest.mark.parametrize("around", [0, 1, 2_000, 15_000])
 def test_a_value_over_several_lines_is_no_message_wherever_it_stands(around: int) -> None:
     lines = [b'{"n": 1}'] * around
     payload = b"\n".join([*lines, b'{"a":', b"1}", *lines])
