@@ -11,7 +11,6 @@ from tests.console.browser import Console
 from tests.console.writing import (
     at,
     edited,
-    exchange,
     form,
     problems,
     settled,
@@ -106,12 +105,15 @@ def test_a_format_is_chosen_in_the_form_and_offered_in_the_text(console: Console
 
     shows_text(console)
     offered = page.locator(".cm-completionLabel")
-    exchange(page, "float", " ")
+    before, behind = ROWS.split("float")
+    write(page, before)
     page.keyboard.press("Control+Space")
     expect(offered).to_have_text(
         ["text", "integer", "float", "boolean", "timestamp", "date", "uuid", "json"]
     )
     offered.filter(has_text="float").click()
+    expect(text_of(page)).to_contain_text("temp: float")
+    page.keyboard.insert_text(behind)
     settled(page)
     expect(problems(page)).to_contain_text("The server would take this.")
 
