@@ -9,6 +9,7 @@ import pytest
 from marshmallow import ValidationError
 from reactivex.subject import Subject
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.schema.records import faults_of
@@ -67,7 +68,7 @@ class Line:
     async def lets_through(self, *batches):
         """Send batches through, also those that are worked on in slices; return those that leave."""
         self.send(*batches)
-        await asyncio.sleep(1)
+        await Clock(asyncio.get_running_loop()).sleep(1)
         return [each.batch for each in self.taken]
 
     @property
@@ -219,10 +220,10 @@ async def test_nothing_of_what_failed_is_kept(lowering):
     gc.disable()
     try:
         line.source.on_next(Broker().deliver([{"n": "y"}, message, {"n": 1}]))
-        await asyncio.sleep(1)
+        await Clock(asyncio.get_running_loop()).sleep(1)
         line.taken.clear()
         del message
-        await asyncio.sleep(1)  # a large batch is let go of in slices
+        await Clock(asyncio.get_running_loop()).sleep(1)  # a large batch is let go of in slices
         assert kept() is None
     finally:
         gc.enable()
