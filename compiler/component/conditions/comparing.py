@@ -26,6 +26,14 @@ COMPARISONS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "not_equal_to": ("!=", operator.ne),
 }
 """How numbers compare: as source, and as a function."""
+_STRINGS: Mapping[str, tuple[str, Callable[[str, str], bool]]] = {
+    "equal_to": ("{0} == {1}", operator.eq),
+    "contains": ("{1} in {0}", operator.contains),
+    "not_equal_to": ("{0} != {1}", operator.ne),
+    "starts_with": ("{0}.startswith({1})", str.startswith),
+    "ends_with": ("{0}.endswith({1})", str.endswith),
+}
+"""How strings compare: as source of both, and as a function."""
 BOUNDS = {
     "greater_than": "above",
     "less_than": "below",
@@ -177,14 +185,7 @@ class StringCondition(Comparing, tag="string", elsewhere="text"):
 
     field: str = field_option()
     operator: str = option(
-        Choice(
-            "equal_to",
-            "contains",
-            "not_equal_to",
-            "starts_with",
-            "ends_with",
-            elsewhere=STRING_WORDS,
-        ),
+        Choice(*_STRINGS, elsewhere=STRING_WORDS),
         "How to compare.",
         elsewhere="comparison is op",
     )
@@ -213,6 +214,17 @@ class StringCondition(Comparing, tag="string", elsewhere="text"):
             return ((self.field, ValueRange(equal=self.value)),)
         return ((self.field, ValueRange(containing=self.value)),)
 
+    def rules(self) -> Iterator[Fault]:
+        """Refuse what nothing could match."""
+        yield from super().rules()
+        if self.ignore_case and self.value is not None and len(self.value) > LONGEST_FOLDED:
+            yield Fault(
+                "out-of-range",
+                f"a text of {len(self.value):,} characters is too long to ignore its case",
+                expected=f"at most {LONGEST_FOLDED:,} characters, or no 'ignore_case'",
+                path=("value",),
+            )
+
     def compares(self, found: JsonValue, value: JsonValue) -> bool:
         """Compare two strings."""
         if type(found) is not str or type(value) is not str:
@@ -224,8 +236,10 @@ class StringCondition(Comparing, tag="string", elsewhere="text"):
 
     @property
     def _comparison(self) -> Callable[[str, str], bool]:
-        """How two strings compare."""
-        return _STRINGS[self.operator] if self.other is None else _OF_A_MESSAGE[self.operator]
+        """How two strings compare; what is longer than the other is not in it, at once."""
+        if self.other is not None and self.operator == "contains":
+            return _is_within
+        return _STRINGS[self.operator][1]
 
     def source(self, code: Code) -> str:
         """Read what is compared, look at the types and compare."""
@@ -268,20 +282,11 @@ class StringCondition(Comparing, tag="string", elsewhere="text"):
         """Return the comparison of two strings as source."""
         if self.ignore_case:
             return f"{code.constant(_folding(self._comparison), 'folded')}({found}, {value})"
-        match self.operator:
-            case "contains" if self.other is not None:
-                searched = f"{code.constant(_is_within, 'is_within')}({found}, {value})"
-                return f"({value} in {found} if len({found}) <= {_FEW} else {searched})"
-            case "equal_to":
-                return f"{found} == {value}"
-            case "not_equal_to":
-                return f"{found} != {value}"
-            case "contains":
-                return f"{value} in {found}"
-            case "starts_with":
-                return f"{found}.startswith({value})"
-            case _:
-                return f"{found}.endswith({value})"
+        compared = _STRINGS[self.operator][0].format(found, value)
+        if self._comparison is not _is_within:
+            return compared
+        searched = f"{code.constant(_is_within, 'is_within')}({found}, {value})"
+        return f"({compared} if len({found}) <= {_FEW} else {searched})"
 
 
 class LengthCondition(OnField, tag="length", elsewhere="count len size"):
@@ -315,14 +320,6 @@ class LengthCondition(OnField, tag="length", elsewhere="count len size"):
 _LONG = frozenset({str, list, dict})
 """The classes of what has a length."""
 
-_STRINGS: Mapping[str, Callable[[str, str], bool]] = {
-    "equal_to": operator.eq,
-    "not_equal_to": operator.ne,
-    "contains": operator.contains,
-    "starts_with": str.startswith,
-    "ends_with": str.endswith,
-}
-
 
 def _is_within(found: str, value: str) -> bool:
     """Return whether one text of a message is in another one that is not too long.
@@ -336,10 +333,6 @@ def _is_within(found: str, value: str) -> bool:
     if wanted < _FEW or 3 * wanted < length:
         return value in found
     return 0 <= (found + "\0" * (3 * wanted)).find(value) <= length - wanted
-
-
-_OF_A_MESSAGE = {**_STRINGS, "contains": _is_within}
-"""The same of two strings that one message brings: what is longer than the other is not in it, at once."""
 
 
 @cache

@@ -150,7 +150,7 @@ def test_a_text_that_is_too_long_to_ignore_its_case_does_not_match(operator):
     other = {"type": "string", "field": "a", "operator": operator, "other": "b"}
     exact = operator != "not_equal_to"
 
-    assert not hold({"a": long}, string(operator, long, ignore_case=True))
+    assert not hold({"a": long}, string(operator, "a", ignore_case=True))
     assert not hold({"a": long, "b": long}, other | {"ignore_case": True})
     assert not hold({"a": "a", "b": long}, other | {"ignore_case": True})
     assert hold({"a": longest, "b": longest}, other | {"ignore_case": True}) is exact
@@ -271,6 +271,10 @@ def test_a_length_is_of_characters_items_or_keys(operator, value, found, holds):
         (
             string("equal_to", "x", ignore_case="yes"),
             ['ignore_case: expected true or false, found "yes"'],
+        ),
+        (
+            string("not_equal_to", "a" * 8_193, ignore_case=True),
+            ["value: a text of 8,193 characters is too long to ignore its case"],
         ),
     ],
 )
