@@ -24,11 +24,13 @@ _OF_A_STRING = re.compile(
     re.DOTALL,
 )
 _LONGEST_ESCAPE = 12
-MANY_ITEMS = 128 * 1024
+MANY_ITEMS = 32 * 1024
 """Items of a list or an object from which on it is not to be young any more.
 
 The interpreter's search for cycles goes through all the items of a young list whenever some thousand lists
 and objects were made, 19 ms for 8 million numbers; through those of an old one only in its rare full looks.
+To make it old takes such a look: 0.1 µs for each item that is a list or an object, and much more on a busy
+machine.
 """
 _PLACE = re.compile(r" \(byte (\d+)\)")
 _BRACKETS = {list: (b"[", b"]"), dict: (b"{", b"}")}
