@@ -61,6 +61,15 @@ def test_each_of_their_stages_is_shown_with_what_it_does(console: Console) -> No
     console.picture("stages")
 
 
+@pytest.mark.wide_only
+def test_a_line_to_what_reads_failures_alone_is_broken_and_says_so(console: Console) -> None:
+    page = console.open("")
+
+    wire = page.get_by_role("img", name="rows to faults")
+    expect(wire.get_by_text("rows → faults: what fails in it")).to_be_attached()
+    expect(wire.locator("path.line")).to_have_css("stroke-dasharray", "5px, 5px")
+
+
 ROWS = """id: rows
 inputs:
   - type: http

@@ -42,7 +42,8 @@ def exchange(page: Page, old: str, new: str) -> None:
 
 
 def write(page: Page, text: str) -> None:
-    """Have the text be another one."""
+    """Have the text be another one; the pointer is over no word of it, whose help would cover others."""
+    page.mouse.move(0, 0)
     text_of(page).press("Control+a")
     page.keyboard.insert_text(text)
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { says } from "../src/graph/describe";
+import type { Pipeline } from "../src/api/client";
+import { readings, says } from "../src/graph/describe";
 
 const temp = { type: "numeric", field: "temp", operator: "at_least", value: 80 };
 const press = { type: "string", field: "machine", operator: "starts_with", value: "press" };
@@ -31,6 +32,29 @@ describe("a filter is told by what it asks for", () => {
     const Numeric = { field: "temp", operator: "greater_than", value: 80 };
     expect(says({ type: "filter", Numeric })).toBe("temp > 80");
   });
+});
+
+test("what reads messages of another one or is told of its failures is drawn to it, once", () => {
+  const pipeline = (id: string, ...inputs: object[]) => ({ id, config: { inputs } }) as Pipeline;
+
+  expect(
+    readings([
+      pipeline("orders", { type: "http" }),
+      pipeline("big", { type: "pipeline", upstream: "orders" }),
+      pipeline("faults", { type: "failures", upstream: ["orders", "big"] }),
+      pipeline(
+        "both",
+        { type: "pipeline", upstream: "big" },
+        { type: "failures", upstream: ["big"] },
+      ),
+      pipeline("everything", { type: "failures" }),
+    ]),
+  ).toEqual([
+    ["orders", "big"],
+    ["orders", "faults"],
+    ["big", "faults"],
+    ["big", "both"],
+  ]);
 });
 
 describe("other kinds", () => {

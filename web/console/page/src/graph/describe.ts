@@ -83,9 +83,20 @@ export function upstreams(pipeline: Pipeline): string[] {
   return [...new Set<string>(read)];
 }
 
-/** What reads what: from, to. */
+/** The pipelines of whose failures one is told by name; one that is told of all is not drawn to each. */
+export function failuresOf(pipeline: Pipeline): string[] {
+  const told = (pipeline.config as any).inputs
+    .filter((i: any) => i.type === "failures")
+    .flatMap((i: any) => (i.upstream ?? []) as string[]);
+  return [...new Set<string>(told)];
+}
+
+/** What reads what, messages or failures: from, to. */
 export const readings = (pipelines: readonly Pipeline[]): (readonly [string, string])[] =>
-  pipelines.flatMap((pipeline) => upstreams(pipeline).map((from) => [from, pipeline.id] as const));
+  pipelines.flatMap((pipeline) => {
+    const sources = new Set([...upstreams(pipeline), ...failuresOf(pipeline)]);
+    return [...sources].map((from) => [from, pipeline.id] as const);
+  });
 
 /** A number of things: to the last one while that is short. */
 export const count = (value: number): string => (value < 10_000 ? String(value) : rate(value));
