@@ -30,6 +30,7 @@ from headrace.compiler.formats.csvoptions import CsvOptions
 from headrace.compiler.formats.csvrows import TableRow, rows
 from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import Decoding
+from headrace.compiler.text.counting import counted
 
 CELLS_AT_ONCE = 4_096
 """Cells that are converted before others may have their turn: of the costliest types, some milliseconds."""
@@ -93,7 +94,7 @@ class CsvTable(PayloadFormat, word="csv", elsewhere="table tsv"):
         if (named := self._options.columns) is not None:
             if len(header) != len(named):
                 raise FormatMisfit(
-                    f"the header has {_cells(len(header))}, and 'columns' names {len(named):,}",
+                    f"the header has {counted(len(header), 'cell')}, and 'columns' names {len(named):,}",
                     "the header has another number of cells than 'columns' names",
                 )
             return Columns(named, self._options, decoding)
@@ -244,7 +245,7 @@ class Columns:
             raise FormatMisfit(str(row), row.kind, place_of_row)
         if len(row) != self._width:
             raise FormatMisfit(
-                f"{_cells(len(row))}, {self._named_by} {self._width:,}",
+                f"{counted(len(row), 'cell')}, {self._named_by} {self._width:,}",
                 f"a row with another number of cells than {self._named_by}",
                 place_of_row,
             )
@@ -264,7 +265,3 @@ def _from_header(some: list[TableRow | FormatMisfit]) -> tuple[list[TableRow | F
     """Return rows from the first on that is not blank, and how many are before."""
     blank = next((place for place, row in enumerate(some) if row), len(some))
     return some[blank:], blank
-
-
-def _cells(count: int) -> str:
-    return f"{count:,} cell{'' if count == 1 else 's'}"

@@ -11,6 +11,7 @@ from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.schema.fields import Boolean, Integer
 from headrace.compiler.schema.records import option
+from headrace.compiler.text.counting import counted
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
 from headrace.operators.mappings.mapping import (
@@ -58,7 +59,7 @@ class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_strin
         """Return the parts."""
         parts = self.string_in(found, LONGEST_READ).split(self.by, self.max)
         if len(parts) > self.max:
-            raise BatchFailed(f"field '{self.from_}' has more than {self.max:,} parts")
+            raise BatchFailed(f"field '{self.from_}' has more than {counted(self.max, 'part')}")
         return [part.strip() for part in parts] if self.trim else parts
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:

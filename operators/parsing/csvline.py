@@ -13,9 +13,10 @@ from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.partnames import NameOrNull, named_twice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.text.counting import counted
 from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.parsing.form import MANY, InOrder, Insist
-from headrace.operators.parsing.values import Mismatch, counted
+from headrace.operators.parsing.values import Mismatch
 
 
 class CsvLineForm(Record, InOrder):

@@ -16,11 +16,6 @@ class Mismatch(Exception):
     """A text does not fit. It says how, without content: ``1 part for 2 names``; or nothing."""
 
 
-def counted(count: int, noun: str) -> str:
-    """Return how many of something there are: ``1 part``, ``65,537 parts``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class FieldValues:
     """The types of fields, by name, and the texts that stand for nothing.

@@ -60,7 +60,7 @@ def test_both_write_elsewhere_and_a_default(mapped):
         (split(","), 5, "('split'): field 'x' is a number: expected a string"),
         (split(","), ["a"], "('split'): field 'x' is a list: expected a string"),
         (split(","), "," * 1000, "('split'): field 'x' has more than 1,000 parts"),
-        (split(",", max=1), "a,b", "('split'): field 'x' has more than 1 parts"),
+        (split(",", max=1), "a,b", "('split'): field 'x' has more than 1 part"),
         (split(","), "a" * 1_048_577, "('split'): field 'x' has more than 1,048,576 characters"),
         (join(","), "abc", "('join'): field 'x' is a string: expected a list"),
         (join(","), {"a": 1}, "('join'): field 'x' is an object: expected a list"),

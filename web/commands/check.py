@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headrace.authoring.configfiles import catalogue, place
+from headrace.compiler.text.counting import counted
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Severity,
@@ -100,7 +101,7 @@ def _uses(loaded: Loaded) -> Iterator[str]:
 def _summary(files: int, diagnostics: Sequence[Diagnostic]) -> str:
     errors = sum(one.severity is Severity.ERROR for one in diagnostics)
     counts = [(files, "file"), (errors, "error"), (len(diagnostics) - errors, "warning")]
-    checked, *found = [f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts]
+    checked, *found = [counted(*each) for each in counts]
     return f"{checked} checked: {', '.join(found)}"
 
 

@@ -18,6 +18,7 @@ from headrace.authoring.replaying.replay import (
 from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
 from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import Refused
+from headrace.compiler.text.counting import counted
 from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
@@ -112,5 +113,4 @@ def _tell_gaps(captured: CaptureFile, replay: ReplayDifference) -> None:
 
 
 def _records(captured: CaptureFile) -> str:
-    count = len(captured.arrivals)
-    return f"{count:,} record{'' if count == 1 else 's'}"
+    return counted(len(captured.arrivals), "record")

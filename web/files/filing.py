@@ -27,6 +27,7 @@ from headrace.compiler.config.dumping import NO_ALIASES, Snapshot, dumped_connec
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.runtime.switching import SWITCHING
 from headrace.compiler.schema.records import listed
+from headrace.compiler.text.counting import counted
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.compiler.text.render import render
@@ -236,7 +237,7 @@ def _write(name: str, save: Save, files: Files, catalogue: Catalogue) -> None:
     except TakenMeanwhile as cause:
         raise FilesExist([cause.file]) from cause
     config, many = save.config, len(save.snapshot.pipelines)
-    log.info("saved %d pipeline%s to '%s'", many, "" if many == 1 else "s", config)
+    log.info("saved %s to '%s'", counted(many, "pipeline"), config)
     read_as = format_of(config)
     if save.format not in (None, read_as):
         log.warning(
