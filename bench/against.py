@@ -4,6 +4,10 @@ The commit is built in a directory of its own, with the packages that it pins. B
 scenario turn and turn about, each with its own `bench/`; what is compared is what they measure, not
 what each has against its own limit. A bar of nearly 1 is held by the lower end of a 95 % interval.
 
+Processes of the same tree differ by two or three percent for as long as they live, by where things lie in
+their memory: so there are several of each, and what counts is the middle of what two of them have against
+each other.
+
 A scenario that the commit does not have yet is run from here for both, if what it measures is a server: its
 installed command takes the place of ours.
 """
@@ -30,7 +34,9 @@ from bench.table import Row, markdown, rate
 REPOSITORY = Path(__file__).parents[1]
 USUAL = ("batch1", "batch100", "depth3", "pipelines1000", "watched", "chain")
 """What is compared where nothing is named: the passes that nothing may make slower."""
-PAIRS = 30
+PROCESSES = 12
+PAIRS = 3
+"""Samples of two processes beside each other."""
 SECONDS = 0.2
 LEAST = 0.95
 Z = 1.96
@@ -88,7 +94,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """How fast one side was, as a share of the other, each time."""
+    """How fast one side was, as a share of the other, in each two processes."""
 
     each: Sequence[float]
 
@@ -127,8 +133,27 @@ def built(commit: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 
 
-def compare(ours: Path, theirs: Path, scenario: str, pairs: int, seconds: float) -> list[Row]:
-    """Return the rows that both trees have of a scenario."""
+def compare(ours: Path, theirs: Path, scenario: str, effort: tuple[int, int, float]) -> list[Row]:
+    """Return the rows that both trees have of a scenario.
+
+    ``effort`` is how many processes of each, how many samples of each of those, and the seconds of one.
+    """
+    processes, pairs, seconds = effort
+    found = [_beside(ours, theirs, scenario, pairs, seconds) for _ in range(processes)]
+    rows = []
+    for key in found[0]:
+        ratios = Ratios([median(own / other for own, other, _ in each[key]) for each in found])
+        every = [sample for each in found for sample in each[key]]
+        unit = every[0][2]
+        told = [f"{rate(median(sample[side] for sample in every))} {unit}" for side in (0, 1)]
+        rows.append(ratios.row(key[0], *told, LEAST))
+    return rows
+
+
+def _beside(
+    ours: Path, theirs: Path, scenario: str, pairs: int, seconds: float
+) -> dict[tuple[str, int], list[tuple[float, float, str]]]:
+    """Return what a process of each tree measures of each row that both have, with its unit."""
     with ExitStack() as ending:
         sides = []
         for tree in (ours, theirs):
@@ -139,13 +164,11 @@ def compare(ours: Path, theirs: Path, scenario: str, pairs: int, seconds: float)
             turn = sides if number % 2 else sides[::-1]
             measured = {side: side.measure(seconds) for side in turn}
             found.append([measured[side] for side in sides])
-    rows = []
-    for key in found[0][0].keys() & found[0][1].keys():
-        (_, unit), speeds = found[0][0][key], [(a[key][0], b[key][0]) for a, b in found[1:]]
-        ratios = Ratios([own / other for own, other in speeds])
-        told = [f"{rate(median(each))} {unit}" for each in zip(*speeds, strict=True)]
-        rows.append(ratios.row(key[0], *told, LEAST))
-    return rows
+    return {
+        key: [(own[key][0], other[key][0], own[key][1]) for own, other in found[1:]]
+        for key in found[0][0]
+        if key in found[0][1]
+    }
 
 
 def main() -> None:
@@ -153,13 +176,15 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.against", description=__doc__)
     parser.add_argument("commit")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=list(USUAL))
-    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--processes", type=int, default=PROCESSES, help="of each tree")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="of samples, of two processes")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of CPU, for a sample")
     given = parser.parse_intermixed_args()
     rows: list[Row] = []
+    effort = (given.processes, given.pairs, given.seconds)
     with built(given.commit) as tree:
         for scenario in given.scenarios:
-            for row in compare(REPOSITORY, tree, scenario, given.pairs, given.seconds):
+            for row in compare(REPOSITORY, tree, scenario, effort):
                 print(row.scenario, row.figure, row.verdict, sep="\t", flush=True)
                 rows.append(row)
     print(f"\n{markdown(rows)}")
