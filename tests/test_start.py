@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from headrace.authoring.configfiles import catalogue
+from headrace.operators.mappings import Mapping
 
 CONFIG = """
 - id: days
   inputs: [{type: http}]
   transforms:
+    - {type: map, mappings: [{type: copy, from: site, as: place}]}
     - {type: buffer, seconds: 86400, max_messages: 1000}
     - {type: reducer, group_by: [site], aggregations: [{function: count, as: n}]}
   outputs: [{type: stdout}]
@@ -22,8 +24,10 @@ NAMED = {
     "headrace.connectors.http",
     "headrace.connectors.stdout",
     "headrace.operators.buffer",
+    "headrace.operators.map",
     "headrace.operators.reducer",
 }
+MAPPINGS = {each.__module__ for each in Mapping.variants.values()}
 COMPONENTS = {each.__module__ for each in catalogue()}
 DRIVERS = {name for each in catalogue() for name in each.drivers}
 SERVING = {"falcon", "headrace.web.app", "headrace.web.service", "uvicorn", "uvloop"}
@@ -68,12 +72,14 @@ def imported(*arguments: str | Path, given: str = "", code: int = 0) -> set[str]
 def test_there_is_something_that_could_be_imported() -> None:
     assert NAMED < COMPONENTS
     assert {"aiokafka", "asyncpg"} < DRIVERS
+    assert len(MAPPINGS) > 20
 
 
 def test_a_check_imports_the_components_that_the_config_names(config: Path) -> None:
     found = imported("check", config)
 
     assert found & COMPONENTS == NAMED
+    assert found & MAPPINGS == {"headrace.operators.mappings.copy"}
     assert not found & (
         DRIVERS | SERVING | {"reactivex", "rhai", "headrace.compiler.runtime.engine"}
     )

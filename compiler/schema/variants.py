@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from marshmallow import ValidationError
 
 from headrace.compiler.schema.fields import MessageField, Name, Strict, Text, refused
+from headrace.compiler.schema.ondemand import VariantsOnDemand
 from headrace.compiler.schema.records import Record, faults_of, of_another_type
 from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown, spelled
 from headrace.compiler.text.suggest import Others, nearest, others
@@ -76,23 +77,22 @@ class Tagged(Record):
 
     A direct subclass is a root; its subclasses name their word, and if need be what it is called
     elsewhere: ``class Static(InputBuffer, tag="static", elsewhere="count")``. They are in the order in
-    which they are defined, or of ``listed`` where files of their own have them.
+    which they are defined, or of ``listed`` where files of their own have them: those of ``package``.
     """
 
-    variants: ClassVar[dict[str, type[Tagged]]]
+    variants: ClassVar[VariantsOnDemand[type[Tagged]]]
     tag: ClassVar[str] = ""
     listed: ClassVar[int] = 0
 
-    def __init_subclass__(cls, tag: str | None = None, listed: int = 0, **keywords: Any) -> None:
+    def __init_subclass__(
+        cls, tag: str | None = None, listed: int = 0, package: str | None = None, **keywords: Any
+    ) -> None:
         super().__init_subclass__(**keywords)
         if Tagged in cls.__bases__:
-            cls.variants = {}
+            cls.variants = VariantsOnDemand(package)
         if tag is not None:
             cls.tag, cls.listed = tag, listed
-            cls.variants[tag] = cls
-            in_order = sorted(cls.variants.items(), key=lambda each: each[1].listed)
-            cls.variants.clear()
-            cls.variants.update(in_order)
+            cls.variants.add(cls)
 
     @classmethod
     def union(cls) -> type[Tagged]:

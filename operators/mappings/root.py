@@ -31,7 +31,7 @@ class Policy(NamedTuple):
     """Whether what is written is asked for by itself, as only that is kept."""
 
 
-class Mapping(Tagged):
+class Mapping(Tagged, package="headrace.operators.mappings"):
     """Writes fields of the message, or takes some out."""
 
     is_never_object: ClassVar[bool] = False
