@@ -119,7 +119,7 @@ class Code:
         self._returns: str | None = None
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
-        self._apart: tuple[str, str] | None = None
+        self._apart: tuple[str, str, str] | None = None
         self._spends = False
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
@@ -370,15 +370,25 @@ class Code:
         self._clauses = None
         self._messages = "reversed(batch)"
 
-    def leave_each(self, alone: Callable[..., object], lose: Callable[..., object]) -> None:
+    def leave_each(
+        self,
+        alone: Callable[..., object],
+        in_slices: Callable[..., object],
+        lose: Callable[..., object],
+    ) -> None:
         """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
 
         ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
-        end, if something is in it. Where something takes long, a batch of which several raise is worked on
-        in slices, with a pause before and after each of them.
+        end, if something is in it; ``in_slices`` is a generator that does the same. Where something takes
+        long, a batch of which several raise is worked on in slices, with a pause before and after each of
+        them.
         """
         self._clauses = None
-        self._apart = self.constant(alone, "alone"), self.constant(lose, "lose")
+        self._apart = (
+            self.constant(alone, "alone"),
+            self.constant(in_slices, "alone"),
+            self.constant(lose, "lose"),
+        )
 
     def returns(self, expression: str) -> None:
         """Return this after the last message, in place of the list of messages."""
@@ -450,6 +460,9 @@ class Code:
             return _OUT, self._before, lines
         before = [*self._before, f"{_FAILED} = {{}}"]
         ahead, behind, stopped = [], [], []
+        made = f"{self._apart[in_slices]}({_GIVEN}, {_FAILED})"
+        if in_slices:
+            made = f"yield from {made}"
         if self.takes_long and in_slices:
             ahead, behind = ["yield"], ["yield"]  # what took long has been done to it already
         elif self.takes_long:
@@ -459,7 +472,7 @@ class Code:
             takes_long = self.constant(TakesLong, "TakesLong")
             ahead = [f"{_LEFT} -= 1", f"if {_LEFT} < 0:", clear, f"{INDENT}raise {takes_long}"]
             stopped = [f"except {takes_long}:", clear, f"{INDENT}raise"]
-        alone = [*ahead, f"{_OUT} += {self._apart[0]}({_GIVEN}, {_FAILED})", *behind]
+        alone = [*ahead, f"{_OUT} += {made}", *behind]
         return _OUT, before, self._each_apart(lines, alone, stopped)
 
     def _each_apart(
@@ -479,7 +492,7 @@ class Code:
         """Return what is done once the last message is through: those that failed are told of."""
         if self._apart is None:
             return []
-        return [f"if {_FAILED}:", f"{INDENT}{self._apart[1]}({_FAILED})"]
+        return [f"if {_FAILED}:", f"{INDENT}{self._apart[2]}({_FAILED})"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:

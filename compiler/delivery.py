@@ -15,7 +15,7 @@ window itself is their flow and nothing is allocated for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -59,6 +59,16 @@ def parts(items: Iterable[T], size: int | None = None) -> Iterator[list[T]]:
     rest = iter(items)
     while part := [*islice(rest, size or PART)]:
         yield part
+
+
+def at_once(slices: Generator[Any, None, T]) -> T:
+    """Return what something makes that could be done in slices."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as done:
+            made: T = done.value
+            return made
 
 
 class Debt(Protocol):

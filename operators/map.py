@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
-from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import all_counted, all_hold, outcomes, test_of_all
 from headrace.compiler.component.failingmessages import FailsByMessage
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.delivery import Batch, JsonValue, at_once
 from headrace.compiler.dottedpaths import DottedPath, ScalarInTheWay
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.schema.fields import Choice
@@ -202,14 +202,38 @@ class Map(
 
         return begun
 
+    def paced_for_each_batch(self, ctx: Context) -> Callable[[], PacedStep]:
+        """Return the same for one message at a time, with a pause before each mapping that takes long."""
+        mappings = self._built(ctx)
+
+        def begun() -> PacedStep:
+            settled = [each.for_batch(ctx) for each in mappings]
+
+            def paced(batch: Batch) -> Iterator[Batch | None]:
+                made: Batch = []
+                for message in batch:
+                    made.append((yield from self._rewritten_in_slices(message, settled, ctx)))
+                yield made
+
+            return paced
+
+        return begun
+
     def _rewritten(
         self, message: JsonValue, mappings: Sequence[Mapping], ctx: Context
     ) -> JsonValue:
+        return at_once(self._rewritten_in_slices(message, mappings, ctx))
+
+    def _rewritten_in_slices(
+        self, message: JsonValue, mappings: Sequence[Mapping], ctx: Context
+    ) -> Generator[None, None, JsonValue]:
         if type(message) is not dict:
             ctx.warn_once("passed on a message that is not an object, unchanged")
             return message
         made: dict[str, Any] = {}
         for index, mapping in enumerate(mappings):
+            if mapping.takes_long:
+                yield
             if not all_hold(mapping.when)(message):
                 continue
             try:

@@ -96,7 +96,7 @@ class FailsByMessage(Transform):
         """Return the step on a large batch: in slices, if messages may fail alone."""
         if self.skips_failing:
             size = 1 if isinstance(self, Fusible) else None  # of what fuses, it is the last resort
-            return skipping_in_slices(self.for_each_batch(ctx), ctx.lose, size)
+            return skipping_in_slices(self.paced_for_each_batch(ctx), ctx.lose, size)
         if (paced := super().paced(ctx)) is not None:
             return paced
         step = self.step(ctx)
@@ -117,34 +117,43 @@ def skipping(begin: Callable[[], Step], lose: Lose) -> Step:
 
     def skipped(batch: Batch) -> list[Batch]:
         made: Batch = []
-        failed = Failing()
-        _each(begin(), batch, made, failed)
+        step, failed = begin(), Failing()
+        for message in batch:
+            try:
+                for some in step([message]):
+                    made += some
+            except Exception as cause:  # told of below, with all of the batch
+                failed.add(message, cause)
         failed.tell(lose)
         return [made] if made else []
 
     return skipped
 
 
-def skipping_in_slices(begin: Callable[[], Step], lose: Lose, size: int | None = None) -> PacedStep:
-    """Return the same for a large batch, in parts of ``size`` (`delivery.parts`): one batch in the end."""
+def skipping_in_slices(
+    begin: Callable[[], PacedStep], lose: Lose, size: int | None = None
+) -> PacedStep:
+    """Return the same for a large batch, in parts of ``size`` (`delivery.parts`): one batch in the end.
+
+    ``begin`` is what `Transform.paced_for_each_batch` gives.
+    """
 
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
         step, failed = begin(), Failing()
         for part in parts(batch, size):
-            _each(step, part, made, failed)
+            for message in part:
+                try:
+                    for some in step([message]):
+                        if some is None:
+                            yield None
+                        else:
+                            made += some
+                except Exception as cause:  # told of below, with all of the batch
+                    failed.add(message, cause)
             yield None
         failed.tell(lose)
         if made:
             yield made
 
     return skipped
-
-
-def _each(step: Step, batch: Batch, made: Batch, failed: Failing) -> None:
-    for message in batch:
-        try:
-            for some in step([message]):
-                made += some
-        except Exception as cause:  # told of below, with all of the batch
-            failed.add(message, cause)

@@ -285,6 +285,19 @@ class Transform(Component, family="transform"):
         step = self.step(ctx)
         return lambda: step
 
+    def paced_for_each_batch(self, ctx: Context) -> Callable[[], PacedStep]:
+        """Return what gives, when a batch comes, the step on one of its messages at a time, in slices.
+
+        In one go: override where several things are done to a message that take long for a long one.
+        """
+        begin = self.for_each_batch(ctx)
+
+        def begun() -> PacedStep:
+            step = begin()
+            return lambda batch: iter(step(batch))
+
+        return begun
+
     def operator(self, ctx: Context) -> Operator:
         """Return the Rx operator. Override only for what remembers across batches and knows time."""
         return ctx.lift(self.step(ctx), self.paced(ctx))
@@ -359,12 +372,15 @@ class Fusible(Transform):
         return lambda batch: iter(step(batch))
 
 
-def one_by_one(step: Step, batch: Batch) -> Iterator[Batch | None]:
-    """Yield None behind each message of a batch; then what became of it."""
+def one_by_one(step: PacedStep, batch: Batch) -> Iterator[Batch | None]:
+    """Yield None behind each message of a batch, and where the step does; then what became of it."""
     made: Batch = LargeList()
     for message in batch:
         for some in step([message]):
-            made += some
+            if some is None:
+                yield None
+            else:
+                made += some
         yield None
     yield made
 
@@ -374,7 +390,7 @@ class PerMessage(Fusible):
 
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on one message after the other: the last resort, and one may take long."""
-        begin = self.for_each_batch(ctx)
+        begin = self.paced_for_each_batch(ctx)
         return lambda batch: one_by_one(begin(), batch)
 
     @property

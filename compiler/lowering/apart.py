@@ -8,14 +8,14 @@ of each the messages in their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from copy import copy
 from typing import TypeVar
 
 from headrace.compiler.code import GiveUp
-from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep
 from headrace.compiler.component.failingmessages import Failing, Lose
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import Batch, JsonValue, at_once
 
 FailingByStage = dict[int, Failing]
 """What has failed of one batch, by the place of the step that it failed at."""
@@ -26,7 +26,7 @@ _C = TypeVar("_C", bound=Context)
 class Apart:
     """The plain steps of a loop, and for each who is told of what it fails for; None: its batch fails."""
 
-    def __init__(self, steps: Sequence[Step], losing: Sequence[Lose | None]) -> None:
+    def __init__(self, steps: Sequence[PacedStep], losing: Sequence[Lose | None]) -> None:
         self._stages = [*enumerate(zip(steps, losing, strict=True))]
 
     def alone(self, message: JsonValue, failed: FailingByStage) -> Batch:
@@ -35,10 +35,23 @@ class Apart:
         Raises:
             Exception: its batch fails, or is to be run again.
         """
+        return at_once(self.alone_in_slices(message, failed))
+
+    def alone_in_slices(
+        self, message: JsonValue, failed: FailingByStage
+    ) -> Generator[None, None, Batch]:
+        """Do the same, and yield wherever others may have a turn."""
         batch = [message]
         for place, (step, lose) in self._stages:
+            made: Batch = []  # a per-message step gives one batch or none
+            if place:
+                yield
             try:
-                made = step(batch)
+                for some in step(batch):
+                    if some is None:
+                        yield
+                    else:
+                        made = some
             except Exception as cause:
                 if lose is None or isinstance(cause, GiveUp):
                     failed.clear()  # what was raised has it in its traceback: a circle
@@ -47,7 +60,7 @@ class Apart:
                 return []
             if not made:
                 return []
-            batch = made[0]  # a per-message step gives one batch or none
+            batch = made
         return batch
 
     def tell(self, failed: FailingByStage) -> None:

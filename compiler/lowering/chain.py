@@ -203,8 +203,13 @@ def _apart(run: Sequence[PlacedTransform]) -> Apart | None:
     losing = [ctx.lose if transform.skips_failing else None for transform, ctx in run]
     if not any(losing):
         return None
-    steps = [transform.step(unheard(ctx)) for transform, ctx in run]
-    return Apart(steps, losing)
+    return Apart([_in_slices(transform, unheard(ctx)) for transform, ctx in run], losing)
+
+
+def _in_slices(transform: Transform, ctx: TransformContext) -> PacedStep:
+    """Return the plain step on one message, in slices."""
+    begin = transform.paced_for_each_batch(ctx)
+    return lambda batch: begin()(batch)
 
 
 def _each(
@@ -258,7 +263,7 @@ def fuse(
     )
     raised = USUAL
     if apart is not None:
-        careful.leave_each(apart.alone, apart.tell)
+        careful.leave_each(apart.alone, apart.alone_in_slices, apart.tell)
         raised = "Exception"  # it knows of each message what to do
     source = loop_source(_LOOP, hopeful.source(), careful.source(), raised)
     paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source(), raised)

@@ -46,7 +46,7 @@ class VariantsOnDemand(Mapping[str, V]):
         return len(self._all())
 
     def _all(self) -> dict[str, V]:
-        for module in self._modules:
+        for module in sorted(self._modules):
             import_module(f"{self._package}.{module}")
         return self._there
 

@@ -180,14 +180,16 @@ def test_in_slices_they_have_one_as_well_before_it_is_done_again_to_one_that_fai
         a_map(replace(regex="x", **{"with": "y"}), copy("b", "c"), on_error="skip")
     )
     lost = []
-    apart = Apart([transform.step(ctx)], [lambda failing: lost.extend(failing)])
+    begin = transform.paced_for_each_batch(ctx)
+    apart = Apart([lambda batch: begin()(batch)], [lambda failing: lost.extend(failing)])
     source = partial(transform.generate, ctx=ctx)
     fused = fuse([source], "p1 transforms[0]", apart, slow_parts=transform.slow_parts)
 
     *turns, last = fused.paced([{"a": "x" * 2_000}, {"a": "x", "b": 1}])
 
-    # Before the long text, both times; before and after it is done to by itself; and at the end.
-    assert turns == [None] * 5
+    # Before the long text, both times; before and after it is done to by itself, and there before the
+    # mapping that takes long; and at the end.
+    assert turns == [None] * 6
     assert (last, len(lost)) == ([{"a": "y", "b": 1, "c": 1}], 1)
 
 
@@ -195,7 +197,15 @@ def test_in_slices_they_have_one_as_well_before_it_is_done_again_to_one_that_fai
 @pytest.mark.parametrize("on_error", ["skip", "fail"])
 @pytest.mark.parametrize(
     ("characters", "batch", "failing", "mappings"),
-    [(3_000, 10, 10, 1), (67, 500, 20, 1), (150, 100, 100, 1), (335, 20, 20, 1), (1_500, 1, 1, 1)],
+    [
+        (3_000, 10, 10, 1),
+        (67, 500, 20, 1),
+        (150, 100, 100, 1),
+        (335, 20, 20, 1),
+        (1_500, 1, 1, 1),
+        (3_000, 1, 1, 8),
+        (3_000, 4, 4, 4),
+    ],
 )
 def test_no_turn_is_long_where_it_is_done_twice(on_error, characters, batch, failing, mappings):
     names = [f"t{n}" for n in range(mappings)]

@@ -65,7 +65,7 @@ def run(transforms, batches, lowering):
 
 
 def playing(transforms, batches, lowering, log, **state):
-    """Run batches through a chain and log everything that can be told, in order; yield between them."""
+    """Run batches through a chain and log all that can be told, in order; yield behind each of them."""
     window, refusals = Window(), []
     stages = [(each, Stage(index, log, **state)) for index, each in enumerate(transforms)]
     source = Subject()
@@ -83,6 +83,7 @@ def playing(transforms, batches, lowering, log, **state):
         source.on_next(Delivery(batch, window, settled))
         yield
     source.on_completed()
+    yield  # what was held until then may be worked on in slices
     log += [("owed", window.used), ("refused", refusals)]
 
 
