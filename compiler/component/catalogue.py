@@ -15,6 +15,7 @@ from threading import Lock
 from types import ModuleType
 
 from headrace.compiler.component.families import FAMILIES, Component
+from headrace.compiler.schema.ondemand import import_variants
 
 
 class Catalogue:
@@ -51,8 +52,9 @@ class Catalogue:
         return self._families[family].get(kind)
 
     def complete(self) -> Mapping[str, Mapping[str, type[Component]]]:
-        """Return all components by family and kind, every one of them imported."""
+        """Return all components by family and kind, each imported with all that its options may be."""
         self._import([*self._modules])
+        import_variants()
         return self._families
 
     def _import(self, modules: Iterable[str]) -> None:

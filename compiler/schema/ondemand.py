@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 
 class _Variant(Protocol):
@@ -27,6 +27,9 @@ class VariantsOnDemand(Mapping[str, V]):
     def __init__(self, package: str | None = None) -> None:
         self._package = package
         self._there: dict[str, V] = {}
+        self._is_whole = False
+        if package is not None:
+            _IN_FILES.append(self)
 
     def add(self, variant: V) -> None:
         """Have one more, behind those that are listed before it."""
@@ -46,9 +49,15 @@ class VariantsOnDemand(Mapping[str, V]):
         return len(self._all())
 
     def _all(self) -> dict[str, V]:
-        for module in sorted(self._modules):
-            import_module(f"{self._package}.{module}")
+        if not self._is_whole:
+            for module in sorted(self._modules):
+                import_module(f"{self._package}.{module}")
+            self._is_whole = True
         return self._there
+
+    def complete(self) -> None:
+        """Import all of them."""
+        self._all()
 
     @cached_property
     def _modules(self) -> frozenset[str]:
@@ -57,3 +66,12 @@ class VariantsOnDemand(Mapping[str, V]):
             return frozenset()
         found = pkgutil.iter_modules(import_module(self._package).__path__)
         return frozenset(each.name for each in found)
+
+
+_IN_FILES: list[VariantsOnDemand[Any]] = []
+
+
+def import_variants() -> None:
+    """Import the variants of every union that is known."""
+    for each in _IN_FILES:
+        each.complete()

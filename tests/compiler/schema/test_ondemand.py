@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.schema.ondemand import VariantsOnDemand
+from headrace.compiler.schema import ondemand
+from headrace.compiler.schema.ondemand import VariantsOnDemand, import_variants
 from headrace.compiler.schema.variants import Tagged
 
 PACKAGE = "variants_of_a_test"
@@ -34,6 +35,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Tagge
         text = VARIANT.format(package=PACKAGE, tag=tag, listed=listed)
         (folder / f"{tag}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(ondemand, "_IN_FILES", [])
     package = __import__(PACKAGE)
     yield package.Root
     for name in imported():
@@ -58,6 +60,12 @@ def test_who_goes_through_them_has_all_in_their_order(root: type[Tagged]) -> Non
 
     assert list(root.variants) == ["first", "second"]
     assert len(root.variants) == 2
+
+
+def test_those_of_all_unions_can_be_imported(root: type[Tagged]) -> None:
+    import_variants()
+
+    assert imported() == {f"{PACKAGE}{each}" for each in ("", ".common", ".first", ".second")}
 
 
 @pytest.mark.parametrize(
