@@ -91,6 +91,10 @@ export function failuresOf(pipeline: Pipeline): string[] {
   return [...new Set<string>(told)];
 }
 
+/** Whether a pipeline reads what fails in another one, and none of its messages. */
+export const readsFailuresAlone = (reader: Pipeline | undefined, from: string): boolean =>
+  !!reader && !upstreams(reader).includes(from) && failuresOf(reader).includes(from);
+
 /** What reads what, messages or failures: from, to. */
 export const readings = (pipelines: readonly Pipeline[]): (readonly [string, string])[] =>
   pipelines.flatMap((pipeline) => {

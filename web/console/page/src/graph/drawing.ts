@@ -37,22 +37,30 @@ const shortened = new Map<string, string>();
 
 export function drawLines(
   pen: CanvasRenderingContext2D,
-  lines: readonly Line[],
+  lines: readonly { turns: Line; isBroken: boolean }[],
   colours: Colours,
   zoom: number,
   sight: Raster,
 ): void {
   pen.strokeStyle = colours["line-strong"];
   pen.lineWidth = 1.2 / zoom;
-  pen.beginPath();
-  for (const line of lines) {
-    const [start, end] = [line[0]!, line.at(-1)!];
-    if (Math.max(start.x, end.x) < sight.x0 || Math.min(start.x, end.x) > sight.x1) continue;
-    if (line.every(({ y }) => y < sight.y0) || line.every(({ y }) => y > sight.y1)) continue;
-    pen.moveTo(start.x, start.y);
-    for (const { x, y } of line) pen.lineTo(x, y);
+  for (const broken of [false, true]) {
+    pen.setLineDash(broken ? [5 / zoom, 5 / zoom] : []);
+    pen.beginPath();
+    for (const { turns, isBroken } of lines)
+      if (isBroken === broken && isInSight(turns, sight)) {
+        pen.moveTo(turns[0]!.x, turns[0]!.y);
+        for (const { x, y } of turns) pen.lineTo(x, y);
+      }
+    pen.stroke();
   }
-  pen.stroke();
+  pen.setLineDash([]);
+}
+
+function isInSight(line: Line, sight: Raster): boolean {
+  const [start, end] = [line[0]!, line.at(-1)!];
+  if (Math.max(start.x, end.x) < sight.x0 || Math.min(start.x, end.x) > sight.x1) return false;
+  return !(line.every(({ y }) => y < sight.y0) || line.every(({ y }) => y > sight.y1));
 }
 
 export function drawTiles(
