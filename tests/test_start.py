@@ -69,6 +69,14 @@ def imported(*arguments: str | Path, given: str = "", code: int = 0) -> set[str]
     return {*done.stderr.splitlines()[-1].split()}
 
 
+def test_each_mapping_is_found_by_its_type_and_has_a_place_of_its_own() -> None:
+    assert {tag: f"headrace.operators.mappings.{tag}" for tag in Mapping.variants} == {
+        tag: each.__module__ for tag, each in Mapping.variants.items()
+    }
+    places = [each.listed for each in Mapping.variants.values()]
+    assert sorted({*places}) == places
+
+
 def test_there_is_something_that_could_be_imported() -> None:
     assert NAMED < COMPONENTS
     assert {"aiokafka", "asyncpg"} < DRIVERS
@@ -89,6 +97,7 @@ def test_a_run_imports_no_more_components_than_that_and_nothing_that_serves(conf
     found = imported("run", config, given='{"site": "north"}\n')
 
     assert found & COMPONENTS == NAMED
+    assert found & MAPPINGS == {"headrace.operators.mappings.copy"}
     assert not found & (DRIVERS | SERVING)
 
 

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 
@@ -28,14 +29,16 @@ class VariantsOnDemand(Mapping[str, V]):
         self._package = package
         self._there: dict[str, V] = {}
         self._is_whole = False
+        self._adding = Lock()
         if package is not None:
             _IN_FILES.append(self)
 
     def add(self, variant: V) -> None:
         """Have one more, behind those that are listed before it."""
-        further = sorted([*self._there.values(), variant], key=lambda each: each.listed)
-        # A new one: somebody may be going through that of before.
-        self._there = {each.tag: each for each in further}
+        with self._adding:  # another thread may be importing another one
+            further = sorted([*self._there.values(), variant], key=lambda each: each.listed)
+            # A new one: somebody may be going through that of before.
+            self._there = {each.tag: each for each in further}
 
     def __getitem__(self, tag: str) -> V:
         if tag not in self._there and tag in self._modules:
@@ -43,21 +46,18 @@ class VariantsOnDemand(Mapping[str, V]):
         return self._there[tag]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self.complete())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self.complete())
 
-    def _all(self) -> dict[str, V]:
+    def complete(self) -> Mapping[str, V]:
+        """Return all of them, every one imported."""
         if not self._is_whole:
             for module in sorted(self._modules):
                 import_module(f"{self._package}.{module}")
             self._is_whole = True
         return self._there
-
-    def complete(self) -> None:
-        """Import all of them."""
-        self._all()
 
     @cached_property
     def _modules(self) -> frozenset[str]:

@@ -40,7 +40,7 @@ _SHARE = 4
 most a quarter of that."""
 
 
-class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace replace_all sub"):
+class Replace(OfField, tag="replace", listed=44, elsewhere="gsub regex_replace replace_all sub"):
     """Replaces a text in a string, or what matches a regular expression: all places, or the first.
 
     In `with`, `$name` and `${name}` stand for what a group of the `regex` matched, and `$$` is a dollar;
