@@ -80,6 +80,14 @@ class GiveUp(Exception):
     """The generated code met what it was not written for: the plain steps have to say what."""
 
 
+class _Apart(NamedTuple):
+    """The names of what a message that raises is left to."""
+
+    alone: str
+    alone_in_slices: str
+    lose: str
+
+
 class TakesLong(BaseException):
     """What was to be done with a batch at once takes long: it is worked on in slices instead.
 
@@ -119,7 +127,7 @@ class Code:
         self._returns: str | None = None
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
-        self._apart: tuple[str, str, str] | None = None
+        self._apart: _Apart | None = None
         self._spends = False
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
@@ -373,20 +381,20 @@ class Code:
     def leave_each(
         self,
         alone: Callable[..., object],
-        in_slices: Callable[..., object],
+        alone_in_slices: Callable[..., object],
         lose: Callable[..., object],
     ) -> None:
         """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
 
         ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
-        end, if something is in it; ``in_slices`` is a generator that does the same. Where something takes
-        long, a batch of which several raise is worked on in slices, with a pause before and after each of
-        them.
+        end, if something is in it; ``alone_in_slices`` is a generator that does the same. Where something
+        takes long, a batch of which several raise is worked on in slices, with a pause before and after
+        each of them.
         """
         self._clauses = None
-        self._apart = (
+        self._apart = _Apart(
             self.constant(alone, "alone"),
-            self.constant(in_slices, "alone"),
+            self.constant(alone_in_slices, "alone_in_slices"),
             self.constant(lose, "lose"),
         )
 
@@ -460,9 +468,9 @@ class Code:
             return _OUT, self._before, lines
         before = [*self._before, f"{_FAILED} = {{}}"]
         ahead, behind, stopped = [], [], []
-        made = f"{self._apart[in_slices]}({_GIVEN}, {_FAILED})"
+        made = f"{self._apart.alone}({_GIVEN}, {_FAILED})"
         if in_slices:
-            made = f"yield from {made}"
+            made = f"yield from {self._apart.alone_in_slices}({_GIVEN}, {_FAILED})"
         if self.takes_long and in_slices:
             ahead, behind = ["yield"], ["yield"]  # what took long has been done to it already
         elif self.takes_long:
@@ -492,7 +500,7 @@ class Code:
         """Return what is done once the last message is through: those that failed are told of."""
         if self._apart is None:
             return []
-        return [f"if {_FAILED}:", f"{INDENT}{self._apart[2]}({_FAILED})"]
+        return [f"if {_FAILED}:", f"{INDENT}{self._apart.lose}({_FAILED})"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:

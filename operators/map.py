@@ -203,7 +203,7 @@ class Map(
         return begun
 
     def paced_for_each_batch(self, ctx: Context) -> Callable[[], PacedStep]:
-        """Return the same for one message at a time, with a pause before each mapping that takes long."""
+        """Return the same for one message at a time, with a pause between its mappings."""
         mappings = self._built(ctx)
 
         def begun() -> PacedStep:
@@ -232,7 +232,7 @@ class Map(
             return message
         made: dict[str, Any] = {}
         for index, mapping in enumerate(mappings):
-            if mapping.takes_long:
+            if index:
                 yield
             if not all_hold(mapping.when)(message):
                 continue

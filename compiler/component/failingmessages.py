@@ -141,18 +141,21 @@ def skipping_in_slices(
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
         step, failed = begin(), Failing()
-        for part in parts(batch, size):
-            for message in part:
-                try:
-                    for some in step([message]):
-                        if some is None:
-                            yield None
-                        else:
-                            made += some
-                except Exception as cause:  # told of below, with all of the batch
-                    failed.add(message, cause)
-            yield None
-        failed.tell(lose)
+        try:
+            for part in parts(batch, size):
+                for message in part:
+                    try:
+                        for some in step([message]):
+                            if some is None:
+                                yield None
+                            else:
+                                made += some
+                    except Exception as cause:  # told of below, with all of the batch
+                        failed.add(message, cause)
+                yield None
+            failed.tell(lose)
+        finally:
+            failed.clear()  # also where it is ended in the middle
         if made:
             yield made
 

@@ -288,7 +288,7 @@ class Transform(Component, family="transform"):
     def paced_for_each_batch(self, ctx: Context) -> Callable[[], PacedStep]:
         """Return what gives, when a batch comes, the step on one of its messages at a time, in slices.
 
-        In one go: override where several things are done to a message that take long for a long one.
+        In one go: override where several things are done to a message, each of which may take long.
         """
         begin = self.for_each_batch(ctx)
 

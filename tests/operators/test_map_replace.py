@@ -187,8 +187,8 @@ def test_in_slices_they_have_one_as_well_before_it_is_done_again_to_one_that_fai
 
     *turns, last = fused.paced([{"a": "x" * 2_000}, {"a": "x", "b": 1}])
 
-    # Before the long text, both times; before and after it is done to by itself, and there before the
-    # mapping that takes long; and at the end.
+    # Before the long text, both times; before and after it is done to by itself, and there between the
+    # mappings; and at the end.
     assert turns == [None] * 6
     assert (last, len(lost)) == ([{"a": "y", "b": 1, "c": 1}], 1)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.compiler.component.buildcontext import PacedStep
+from headrace.compiler.component.failingmessages import Lose
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.apart import Apart, FailingByStage
@@ -46,15 +47,25 @@ def test_it_becomes_the_same_at_once_and_in_slices() -> None:
     assert failed == {}
 
 
-def test_it_is_lost_where_it_fails_as_it_came_there() -> None:
-    lost = []
-    apart = Apart([added(1), failing, added(10)], [None, lost.append, None])
+def test_what_failed_is_told_stage_after_stage_as_it_came_there() -> None:
+    told = []
+
+    def of(stage: str) -> Lose:
+        return lambda failing: told.append((stage, [batch for _, batch in failing.values()]))
+
+    def odd(batch: Batch) -> Iterator[Batch | None]:
+        return failing(batch) if batch[0] % 2 else iter([batch])
+
+    apart = Apart([odd, added(1), failing], [of("first"), None, of("last")])
     failed: FailingByStage = {}
 
-    assert apart.alone(5, failed) == []
+    for message in (2, 3, 4, 5):
+        assert apart.alone(message, failed) == []
+    assert told == []
+    apart.tell(failed)
 
-    assert {place: next(iter(each.values()))[1] for place, each in failed.items()} == {1: [6]}
-    assert lost == []
+    assert told == [("first", [[3, 5]]), ("last", [[3, 5]])]
+    assert failed == {}
 
 
 def test_its_batch_fails_where_nobody_is_told_of_messages() -> None:
