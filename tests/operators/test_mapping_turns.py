@@ -75,6 +75,26 @@ def test_it_is_done_within_20_milliseconds(mapping, message):
     assert min(seconds() for _ in range(5)) < 0.02
 
 
+@pytest.mark.parametrize("on_error", ["skip", "fail"])
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        (of_x("hash", algorithm="sha512"), {"x": "\U00010400" * READ}),
+        (of_x("text", apply=["upper"]), {"x": "ß" * CHANGED}),
+        (of_x("mask", keep_from="b" + "a" * 19), {"x": "a" * CHANGED}),
+        (of_x("split", by="a" * 19 + "b"), {"x": "a" * READ}),
+    ],
+)
+def test_several_of_them_are_not_one_turn_before_one_that_fails(mapping, message, on_error):
+    four = [mapping | {"as": f"made{n}"} for n in range(4)]
+    made = Map.load(a_map(*four, of_x("cast", to="integer"), on_error=on_error))
+
+    def seconds():
+        return asyncio.run(longest_turn(made, [message]))
+
+    assert min(seconds() for _ in range(5)) < 0.02
+
+
 FULL = {
     "text": (of_x("text", apply=["upper"]), {"x": "ß" * CHANGED}, 31),
     "text in lower case": (of_x("text", apply=["lower"]), {"x": "İ" * CHANGED}, 16),
