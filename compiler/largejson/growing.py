@@ -24,7 +24,7 @@ _OF_A_STRING = re.compile(
     re.DOTALL,
 )
 _LONGEST_ESCAPE = 12
-MANY_ITEMS = 32 * 1024
+MANY_ITEMS = 16 * 1024
 """Items of a list or an object from which on it is not to be young any more.
 
 The interpreter's search for cycles goes through all the items of a young list whenever some thousand lists
