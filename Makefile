@@ -51,10 +51,10 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 RUN := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode $(BIN)/python -m
 RUN_TESTS := $(RUN) pytest --durations=20
 
-test: .venv/.tests console ## run the tests but the long ones (9 minutes; PYTEST="..." for other arguments)
+test: .venv/.tests console ## run the tests but the long ones (15 minutes; PYTEST="..." for other arguments)
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
-test-all: .venv/.tests console ## run the long tests, and the generated ones with all their examples (20 minutes)
+test-all: .venv/.tests console ## run the long tests, and the generated ones with all their examples (35 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) --dist worksteal -m "long or hypothesis" \
 		--hypothesis-profile=full $(PYTEST)
 
