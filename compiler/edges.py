@@ -95,12 +95,12 @@ class Source(ABC):
         """
         return False
 
-    def close(self) -> int:
+    def close(self) -> Sequence[int]:
         """Let go of what is held, when nobody reads any more, however that came.
 
-        Returns how many batches it had accepted that are lost with it.
+        Returns how many messages had each of the batches that it had accepted and that are lost with it.
         """
-        return 0
+        return ()
 
     async def forget(self) -> None:
         """Have the broker keep nothing for it: its pipeline is deleted, and `read` is closed."""

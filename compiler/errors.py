@@ -20,16 +20,23 @@
         ├── NotWritable     what is written to takes nothing now; the next batch tries it
         └── Unreachable     the other side does not answer: worth waiting before the next try
 
-Config is *refused*, a batch *fails*, a payload is *skipped*.
+Config is *refused*, a batch *fails*, a payload is *skipped*. What fails has a class, which says what would
+help: time, somebody, other content, or a look at the other side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from headrace.compiler.text.diagnostics import Diagnostic, Fault
+
+
+FailureClass = Literal["unavailable", "misconfigured", "invalid", "unclear"]
+"""Why something failed: time heals it; somebody has to act; it is the content, which will never do; or it
+was cut off after it was sent, and nobody knows."""
 
 
 class HeadraceError(Exception):
@@ -104,20 +111,56 @@ class Ended(HeadraceError):
     """A source is gone for good: its input ends, the pipeline's other inputs go on."""
 
 
+_NONE: Mapping[int, str] = MappingProxyType({})
+
+
 class BatchFailed(HeadraceError):
-    """A batch could not be transformed or written; it is dropped and reported."""
+    """A batch could not be transformed or written; it is dropped and reported.
+
+    ``done`` are the indices of the messages that are written all the same, ``refused`` those at fault, each
+    with what was said of it. Of the others nothing is known: they may do.
+    """
+
+    usually: ClassVar[FailureClass] = "invalid"
+
+    def __init__(
+        self,
+        message: str = "",
+        failure: FailureClass | None = None,
+        *,
+        done: Collection[int] = (),
+        refused: Mapping[int, str] = _NONE,
+    ) -> None:
+        super().__init__(message)
+        self.failure: FailureClass = failure or self.usually
+        self.done, self.refused = done, refused
 
 
 class Stopped(BatchFailed):
     """A batch was still on its way when the time of its pipeline to end was over."""
 
+    usually = "unclear"
+
 
 class NotWritable(BatchFailed):
     """What is written to takes nothing now, whatever it is given: the next batch tries it again."""
 
+    usually = "unavailable"
+
 
 class Unreachable(BatchFailed):
     """The other side does not answer or asks us to slow down: the next try waits for the backoff."""
+
+    usually = "unavailable"
+
+
+def class_of(cause: BaseException) -> FailureClass:
+    """Return the class of what failed; what nobody knows is about the content."""
+    if isinstance(cause, BatchFailed):
+        return cause.failure
+    if isinstance(cause, BuildRefused | Ended):
+        return "misconfigured"
+    return "unavailable" if isinstance(cause, OSError | TimeoutError) else "invalid"
 
 
 def is_foreseen(cause: BaseException) -> bool:

@@ -103,7 +103,9 @@ class FailuresInput(
             "input_index",
             "kind",
             "error",
+            "class",
             "reason",
+            "at_fault",
             "at",
         )
         yield from ("message", "payload", "left_out") if self.messages else ("left_out",)

@@ -34,7 +34,7 @@ from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BuildRefused, FailureClass, class_of
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
@@ -98,6 +98,8 @@ class StubContext:
         self._redaction = Redaction()
         self.warnings: list[str] = []
         self.failures: list[str] = []
+        self.classes: list[FailureClass] = []
+        """Of the failures, in the same order; those of messages that are left out alone have none."""
         self.notes: list[str] = []
         self.lost: Counter[str] = Counter()
         self.claims: list[str] = []
@@ -174,12 +176,13 @@ class StubContext:
     def has_warned(self, text: str) -> bool:
         return text in self.warnings
 
-    def fail(self, message: str) -> None:
+    def fail(self, message: str, failure: FailureClass = "invalid") -> None:
         self.failures.append(message)
+        self.classes.append(failure)
 
     def report(self, cause: BaseException, lost: Sequence[JsonValue] = ()) -> None:
         """Keep what the component raised among its failures."""
-        self.failures.append(str(cause) or type(cause).__name__)
+        self.fail(str(cause) or type(cause).__name__, class_of(cause))
 
     def lose(self, failed: FailedMessages) -> None:
         """Keep what is told among its failures, and how many messages it has cost."""
@@ -243,8 +246,10 @@ class StubContext:
     def retries_in(self, seconds: float) -> None:
         self.link.retries(self.clock.millis() + round(seconds * 1000))
 
-    def disconnected(self, message: str, seconds: float | None = None) -> None:
-        self.fail(message)
+    def disconnected(
+        self, message: str, seconds: float | None = None, failure: FailureClass = "unavailable"
+    ) -> None:
+        self.fail(message, failure)
         self.link.lost(message)
 
     def reconnected(self, text: str) -> None:

@@ -49,9 +49,9 @@ class Told(Source):
     def acknowledge(self, origins: Sequence[Any]) -> None:
         self.acknowledged += origins
 
-    def close(self) -> int:
+    def close(self) -> Sequence[int]:
         self.is_closed = True
-        return 0
+        return ()
 
 
 class RawTold(Told):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.authoring.explaining.inmemory import InMemory
 from headrace.authoring.explaining.loops import GeneratedLoop, GeneratedSelection
+from headrace.compiler.errors import FailureClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,21 @@ class ExplainedPromise:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedFailure:
+    """One cause for which a component fails."""
+
+    name: str
+    """Under which its tests are listed: ``postgres.output.fails.undefined_table``."""
+    failure: FailureClass
+    codes: tuple[str | int, ...]
+    what: str
+    mark: str
+    """``tried`` against the other side, or only ``documented``."""
+    source: str
+    """Where it is documented, if it is not tried."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainedPart:
     """An input, a transform or an output."""
 
@@ -63,6 +79,7 @@ class ExplainedPart:
     options: tuple[ExplainedOption, ...]
     connections: tuple[ExplainedConnection, ...]
     promises: tuple[ExplainedPromise, ...]
+    failures: tuple[ExplainedFailure, ...]
     notes: tuple[str, ...]
     """What else there is to say, a clause each."""
     upstream: str | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig
 from headrace.authoring.explaining.explained import (
     ExplainedConnection,
+    ExplainedFailure,
     ExplainedOption,
     ExplainedPart,
     ExplainedPipeline,
@@ -138,6 +139,7 @@ class _Explaining:
                 options=tuple(_options(component, shown[family][index])),
                 connections=tuple(self._connections(component)),
                 promises=tuple(_promises(component)),
+                failures=tuple(_failures(component)),
                 notes=tuple(self._notes(component, index)),
                 upstream=next((name for _, name in upstreams(settings_of(component))), None),
             )
@@ -230,6 +232,12 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
     for row in rows:
         for name, about, text in row.named(component):
             yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
+
+
+def _failures(component: Component) -> Iterator[ExplainedFailure]:
+    for name, row in component.failure_classes.named(component):
+        what = _plain(row.what)
+        yield ExplainedFailure(name, row.failure, row.codes, what, row.mark, row.source)
 
 
 def _plain(markdown: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
 
 from headrace.authoring.explaining.explained import (
+    ExplainedFailure,
     ExplainedOption,
     ExplainedPart,
     ExplainedPipeline,
     ExplainedPromise,
 )
 from headrace.authoring.explaining.inmemory import Amount
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.text.diagnostics import printable
 
 WIDTH = 110
@@ -78,6 +81,23 @@ def _said(part: ExplainedPart) -> Iterator[str]:
     yield from said.values()
     if full:
         yield "; ".join(full)
+    yield from _failing(part.failures)
+
+
+def _failing(failures: Sequence[ExplainedFailure]) -> Iterator[str]:
+    """Yield the codes of each class that it fails with, those that no test has tried behind the others."""
+    for failure in get_args(FailureClass):
+        codes = {
+            mark: ", ".join(
+                str(code)
+                for row in failures
+                if (row.failure, row.mark) == (failure, mark)
+                for code in row.codes
+            )
+            for mark in ("tried", "documented")
+        }
+        if told := "; ".join(f"{said} ({mark})" for mark, said in codes.items() if said):
+            yield f"{failure}: {told}"
 
 
 def _is_worth_saying(promise: ExplainedPromise) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.compiler.component.conditions import Condition
     from headrace.compiler.component.families import Connection
     from headrace.compiler.component.states import PipelineState
+    from headrace.compiler.errors import FailureClass
 
 Step = Callable[[Batch], list[Batch]]
 """The pure core of a transform: one batch in, zero or more out. Never changes what it is handed."""
@@ -214,7 +215,7 @@ class Context(Protocol):
         Nobody listens where a config runs in production.
         """
 
-    def fail(self, message: str) -> None:
+    def fail(self, message: str, failure: FailureClass = "invalid") -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 
     def lose(self, failed: FailedMessages) -> None:
@@ -276,7 +277,9 @@ class Context(Protocol):
             BuildRefused: another component of this server has it.
         """
 
-    def disconnected(self, message: str, seconds: float | None = None) -> None:
+    def disconnected(
+        self, message: str, seconds: float | None = None, failure: FailureClass = "unavailable"
+    ) -> None:
         """Count it as a failure that the other side is not there; tried again in so many seconds.
 
         For who connects again by itself. Whatever `Source.read` and the methods of a `Sink` raise need not

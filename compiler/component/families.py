@@ -17,6 +17,7 @@ from headrace.compiler.component.buildcontext import Context, Operator, PacedSte
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import Condition, outcomes, when_taken
 from headrace.compiler.component.envelopes import Envelope
+from headrace.compiler.component.failureclasses import FailureClasses
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder, InputBuffer
 from headrace.compiler.component.promises import (
@@ -64,6 +65,8 @@ class Component(Record):
     """Modules that it needs once it runs. They are imported before it is built, off the loop."""
     promises: ClassVar[tuple[Promises, ...]] = ()
     """What it promises about delivery: a row, or several that its options choose among."""
+    failure_classes: ClassVar[FailureClasses] = FailureClasses()
+    """Which of its failures time heals, for which somebody has to act, and which are of the content."""
 
     def __init_subclass__(
         cls, family: str | None = None, kind: str = "", listed: int = 1000, **keywords: Any

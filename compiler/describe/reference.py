@@ -56,6 +56,17 @@ def component_doc(component: type[Component]) -> dict[str, Any]:
             for row in promised_rows(component)
             for name, about, text in row.named(component)
         ],
+        "failures": [
+            {
+                "name": name,
+                "class": row.failure,
+                "codes": [*map(str, row.codes)],
+                "text": row.what,
+                "mark": row.mark,
+                "source": row.source or None,
+            }
+            for name, row in component.failure_classes.named(component)
+        ],
     }
 
 

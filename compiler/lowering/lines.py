@@ -187,17 +187,17 @@ class Line:
         """Return how many deliveries have not gone through."""
         return len(self._queue) + (self._current is not None)
 
-    def settle(self) -> int:
-        """Work on nothing any more, and owe nothing for it; return how many deliveries that ends."""
-        left, ended = [*self._queue], len(self._queue)
+    def settle(self) -> list[int]:
+        """Work on nothing any more, and owe nothing; return how many messages of each batch that ends."""
+        left = [*self._queue]
         if self._current is not None:
             left.append(self._current)
-            ended += not self._handed_on
+        sizes = [len(self._left(each) if each is self._current else each.batch) for each in left]
         self._current = None
         self.cancel()
         for delivery in left:
             delivery.done()
-        return ended
+        return [*filter(None, sizes)]
 
     def cancel(self) -> None:
         """Work on nothing any more."""

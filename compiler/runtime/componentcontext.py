@@ -40,7 +40,14 @@ from headrace.compiler.config.connectionsfile import filed_secret_faults, misnam
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, is_foreseen, worded
+from headrace.compiler.errors import (
+    BuildRefused,
+    FailureClass,
+    Stopped,
+    class_of,
+    is_foreseen,
+    worded,
+)
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
@@ -317,25 +324,31 @@ class ComponentContext:
     def took(self, branch: str, *path: str | int) -> None:
         self._world.environment.took(self.pipeline, self.place, branch, path)
 
-    def fail(self, message: str) -> None:
+    def fail(self, message: str, failure: FailureClass = "invalid") -> None:
         if self.stage == "input":
-            self._failures.report("input", None, self.redact(message), self.index)
+            self._failures.report("input", None, self.redact(message), self.index, failure=failure)
         else:
-            self._failures.report(self.stage, self.index, self.redact(message))
+            self._failures.report(self.stage, self.index, self.redact(message), failure=failure)
 
     def report(self, cause: BaseException, lost: Batch = NOTHING) -> None:
         """Count what the component raised; a fault of ours is logged with its traceback.
 
-        ``lost`` are the messages of which nothing goes on because of it.
+        ``lost`` is the batch that failed by it: what is not done of it is lost.
         """
         self._trace(cause)
         if lost:
-            self._count_lost(worded(cause), lost_with(cause, lost))
+            self._count_lost(worded(cause), class_of(cause), lost_with(cause, lost, self.redact))
         else:
-            self.fail(worded(cause))
+            self.fail(worded(cause), class_of(cause))
 
-    def _count_lost(self, said: str, lost: LostMessages) -> None:
-        self._failures.report(self.stage, self.index, self.redact(said), lost=lost)
+    def report_unread(self, size: int) -> None:
+        """Count a batch that an input has accepted and that nobody will read."""
+        cause = Stopped("stopped before everything that was accepted went through", "unavailable")
+        self.fail(worded(cause), cause.failure)
+        self._failures.losses.add(self.stage, self.index, "stopped", size)
+
+    def _count_lost(self, said: str, failure: FailureClass, lost: LostMessages) -> None:
+        self._failures.report(self.stage, self.index, self.redact(said), lost=lost, failure=failure)
 
     def _trace(self, cause: BaseException) -> None:
         if not is_foreseen(cause):
@@ -345,7 +358,7 @@ class ComponentContext:
         batch = object()
         for said, (cause, messages) in failed.items():
             self._trace(cause)
-            self._count_lost(said, LostMessages(messages, "error", batch))
+            self._count_lost(said, class_of(cause), LostMessages(messages, "error", batch))
         self.took(SKIPPED)
 
     def report_lost(
@@ -355,8 +368,10 @@ class ComponentContext:
         self.report(cause, lost)
         self._note_lost(worded(cause), seconds)
 
-    def disconnected(self, message: str, seconds: float | None = None) -> None:
-        self.fail(message)
+    def disconnected(
+        self, message: str, seconds: float | None = None, failure: FailureClass = "unavailable"
+    ) -> None:
+        self.fail(message, failure)
         self._note_lost(message, seconds)
 
     def _note_lost(self, message: str, seconds: float | None) -> None:

@@ -69,12 +69,15 @@ class FailureInbox(Source):
             self._room, self._scale = MOST_MESSAGES, Scale(MOST_VALUES)
         told = lost.messages[: self._room]
         self._room -= len(told)
-        for message in told:
+        for index, message in enumerate(told):
+            each = {**failure, "at_fault": lost.at_fault(index)}
+            if index in lost.refused:
+                each["error"] = lost.refused[index]
             size = self._scale.bytes_of(message) if self.wanted.messages else None
             if size is None:
-                self._put(failure, _BYTES)
+                self._put(each, _BYTES)
             else:
-                self._put({**failure, "message": message}, _BYTES + size)
+                self._put({**each, "message": message}, _BYTES + size)
         self._leave_out(len(lost.messages) - len(told))
 
     def _put(self, failure: Failed, size: int) -> None:
@@ -116,12 +119,12 @@ class FailureInbox(Source):
         self._arrived.set()
         return True
 
-    def close(self) -> int:
+    def close(self) -> list[int]:
         """Let go of what nobody will read any more: it was told elsewhere as well, and is no loss."""
         self.stop()
         self._waiting.clear()
         self._bytes = 0
-        return 0
+        return []
 
 
 class FailureReaders:

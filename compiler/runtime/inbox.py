@@ -111,10 +111,10 @@ class Inbox(Source):
         self._arrived.set()
         return True
 
-    def close(self) -> int:
+    def close(self) -> list[int]:
         """Settle what nobody will read any more, so that the upstream is not held up."""
         self.stop()
-        lost = len(self._batches) + len(self._waiting)
+        lost = [*map(len, self._batches), *(len(each.batch) for each in self._waiting)]
         if self._selecting is not None:
             lost += self._selecting.close()
         self._batches.clear()
@@ -137,7 +137,7 @@ class Peek(Inbox):
             super().take(Delivery(delivery.batch, OWED_TO_NOBODY))
         delivery.done()
 
-    def close(self) -> int:
+    def close(self) -> list[int]:
         """Let go of the upstream. What was not read is no loss."""
         super().close()
-        return 0
+        return []

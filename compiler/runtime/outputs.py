@@ -156,9 +156,14 @@ class QueuedWriter(Writer):
     def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
         unseen = super().abandon()
-        lost = [each.batch for each in (*self._workers.values(), *self._queue)]
-        for batch in lost:
-            self.place.report(Stopped("stopped before everything was written"), batch)
+        said = "stopped before everything was written"
+        begun = [each.batch for each in self._workers.values()]
+        waiting = [each.batch for each in self._queue]
+        for batch in waiting:
+            self.place.report(Stopped(said, "unavailable"), batch)
+        for batch in begun:  # nobody knows how far those came
+            self.place.report(Stopped(said), batch)
+        lost = [*begun, *waiting]
         count = sum(map(len, lost))
         if lost:
             self.place.warn(

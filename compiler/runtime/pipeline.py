@@ -15,6 +15,7 @@ from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chainends import Outlet, leaving
 from headrace.compiler.lowering.lines import SliceShare
@@ -192,6 +193,7 @@ class Pipeline:
         stage: Stage,
         component: int | None,
         message: str,
+        failure_class: FailureClass,
         input_index: int | None,
         lost: LostData | None,
     ) -> None:
@@ -208,7 +210,9 @@ class Pipeline:
             "input_index": input_index,
             "kind": None if index is None else parts[index].kind,
             "error": message,
+            "class": failure_class,
             "reason": reason_of(lost),
+            "at_fault": None if lost is None else isinstance(lost, bytes) or None,
             "at": self.clock.timestamp(),
         }
         readers.tell(self.id, stage, failure, lost)
@@ -222,7 +226,7 @@ class Pipeline:
             self._lifecycle.end()
             self._finish()
         else:
-            self.failures.report("input", None, "the last input ended")
+            self.failures.report("input", None, "the last input ended", failure="misconfigured")
             self._fail()
 
     def _fail(self) -> None:

@@ -30,7 +30,7 @@ from headrace.compiler.delivery import (
     is_large,
 )
 from headrace.compiler.edges import Arrival, QueueFill, Source
-from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
+from headrace.compiler.errors import BuildRefused, Ended
 from headrace.compiler.largejson import DecodedBatch
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
@@ -90,7 +90,8 @@ class Pump:
         self._is_connected = self._is_down = False
         self._since = 0.0
         self._stopping = self._drains = self._interruptible = False
-        self._unsent = 0
+        self._unsent: Sequence[int] = ()
+        """Of batches that were read and go no further: how many messages each has."""
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
         if not source.connects:
@@ -181,10 +182,10 @@ class Pump:
     def _close(self) -> None:
         """Let go of the source; what it had accepted and nobody will see is counted as lost."""
         self._place.link.ended()
-        lost = self._source.close() + self._unsent
-        self._unsent = 0
-        for _ in range(lost):
-            self.report(BatchFailed("stopped before everything that was accepted went through"))
+        lost = [*self._source.close(), *self._unsent]
+        self._unsent = ()
+        for size in lost:
+            self._place.report_unread(size)
 
     async def _run(self, observer: ObserverBase[Delivery]) -> None:
         try:
@@ -261,8 +262,12 @@ class Pump:
         try:
             await recorder.take(arrivals, self._turn)
         except asyncio.CancelledError:
-            self._unsent = 0 if self._on_delivery else len(arrivals)
+            self._unsent = () if self._on_delivery else [self._size(each) for each, _ in arrivals]
             raise
+
+    def _size(self, payload: Any) -> int:
+        """Return how many messages arrived with a payload; one, where that is not known yet."""
+        return 1 if self._source.is_raw else len(payload)
 
     async def _deliver(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
@@ -285,7 +290,7 @@ class Pump:
                     batch = await unpacking.enclosed_in_slices(batch, origins[0], turn)
             except asyncio.CancelledError:
                 left = (each for each in chain((unpacked,), rest) if each is not None)
-                self._unsent = 0 if self._on_delivery else sum(1 for _ in left)
+                self._unsent = () if self._on_delivery else [len(batch) for batch, _ in left]
                 raise
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:

@@ -20,7 +20,7 @@ from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, HeadraceError
+from headrace.compiler.errors import BuildRefused, FailureClass, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.building import pump_over
@@ -329,10 +329,10 @@ class SamplePlace(ComponentContext):
         super().warn(text)
         self._keep(text, self.warnings)
 
-    def fail(self, message: str) -> None:
+    def fail(self, message: str, failure: FailureClass = "invalid") -> None:
         """Log a failure the first time: it may come again with every try."""
         if self._keep(message, self.failed):
-            super().fail(message)
+            super().fail(message, failure)
 
     def report(self, cause: BaseException, lost: Batch = NOTHING) -> None:
         """Take note that a life of the source is over, or never began."""

@@ -69,8 +69,8 @@ class Selecting:
         self._looking.dispose()
         return unseen
 
-    def close(self) -> int:
-        """Settle what nobody wants any more; return how many batches that were."""
-        settled = sum(line.settle() for line in self._slices.lines)
+    def close(self) -> list[int]:
+        """Settle what nobody wants any more; return how many messages each batch of it had."""
+        settled = [size for line in self._slices.lines for size in line.settle()]
         self._looking.dispose()
         return settled

@@ -147,10 +147,10 @@ class Posts(Source):
         self._posted.set()
         return True
 
-    def close(self) -> int:
+    def close(self) -> list[int]:
         """Refuse posts, and forget those that nobody will read."""
         self.stop()
-        lost = len(self._queue)
+        lost = [len(batch) for batch, _ in self._queue]
         self._queue.clear()
         return lost
 

@@ -97,7 +97,8 @@ class PushedSource(Source):
         self._arrivals.wake()
         return True
 
-    def close(self) -> int:
-        """Return how many batches have arrived that nobody will read."""
+    def close(self) -> list[int]:
+        """Return what has arrived and nobody will read, in batches."""
         waiting = 0 if self._arrivals is None else len(self._arrivals)
-        return -(-waiting // self.max_batch)
+        full, rest = divmod(waiting, self.max_batch)
+        return [self.max_batch] * full + [rest] * (rest > 0)

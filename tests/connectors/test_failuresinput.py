@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import WantedFailures
-from headrace.compiler.errors import Refused, Unreachable
+from headrace.compiler.errors import BatchFailed, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.failureinbox import (
     MOST_MESSAGES,
@@ -73,7 +74,8 @@ async def heard(
 def failed(**more: Any) -> dict[str, Any]:
     """Return a failure of the map, but for its message."""
     where = {"pipeline_id": "orders", "stage": "transform", "component": 0, "input_index": None}
-    about = {"kind": "map", "error": TEXT, "reason": "batch", "at": AT}
+    about = {"kind": "map", "error": TEXT, "class": "invalid", "reason": "batch"}
+    about |= {"at_fault": None, "at": AT}
     return {**where, **about, **more, "left_out": 0}
 
 
@@ -86,7 +88,7 @@ def lost(it: Engine) -> list[ComponentLoss]:
 async def test_a_message_that_is_skipped_comes_as_it_came_to_what_failed() -> None:
     told = await heard(batches([{"n": "x"}, {"n": 1}, {"n": "y"}]), on_error="skip")
 
-    assert told == [failed(reason="error", message={"n": text}) for text in "xy"]
+    assert told == [failed(reason="error", at_fault=True, message={"n": text}) for text in "xy"]
 
 
 @virtual
@@ -110,6 +112,31 @@ async def test_a_failure_of_an_output_tells_which_and_its_kind() -> None:
     await it.close()
 
 
+@promise("delivery.failed.at_fault", "delivery.failed.done")
+@virtual
+async def test_of_a_batch_that_an_output_refuses_in_part_what_is_lost_comes_and_which_are_at_fault() -> (
+    None
+):
+    it, kept = engine(), Kept()
+    source = Told(it.clock, [0.5, batches([{"n": n} for n in range(4)])])
+    cause = BatchFailed("1 of 4 is refused", done=[0], refused={2: "too large"})
+    await run(it, pipeline("orders", [reads(source)], [], [takes(Slow(it.clock, 0, [cause]))]))
+    await run(it, pipeline("faults", [failures()], [], [takes(kept)]))
+    await it.clock.sleep(1)
+
+    told = [
+        (each["message"]["n"], each["at_fault"], each["error"], each["reason"])
+        for each in chain(*kept.batches)
+    ]
+    assert told == [
+        (1, False, "1 of 4 is refused", "batch"),
+        (2, True, "too large", "batch"),
+        (3, False, "1 of 4 is refused", "batch"),
+    ]
+    assert [(each.reason, each.count) for each in lost(it)] == [("batch", 3)]
+    await it.close()
+
+
 @virtual
 async def test_a_failure_without_a_message_comes_alone_and_an_input_is_told_by_its_index() -> None:
     told = await heard(Unreachable("b:1 does not answer"), 5)
@@ -122,7 +149,9 @@ async def test_a_failure_without_a_message_comes_alone_and_an_input_is_told_by_i
             "input_index": 0,
             "kind": told[0]["kind"],
             "error": "b:1 does not answer",
+            "class": "unavailable",
             "reason": None,
+            "at_fault": None,
             "at": AT,
             "left_out": 0,
         }

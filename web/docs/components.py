@@ -24,11 +24,16 @@ from headrace.compiler.describe.reference import (
 from headrace.compiler.formats import CsvOptions
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.records import Option, Record, dumped
+from headrace.web.docs.failuretables import failure_table
 from headrace.web.docs.markdown import RegionTexts, anchor, code, link, table
 
 HEAD = ("key", "type", "default", "meaning")
 
 _ADDITION = "*(An addition: the established format has no such key.)*"
+_CLASSES = (
+    "What its failures say: [what a class means](../../delivery.md#classes-of-failures). What has no row"
+    " is `invalid`."
+)
 _DELIVERY = "What it promises, and [tests hold](../../delivery.md#tests)."
 _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
 
@@ -75,6 +80,8 @@ def described(component: type[Component]) -> str:
     ]
     if promises:
         blocks += ["## Delivery", _DELIVERY, table(("promise", "what it says"), promises)]
+    if component.failure_classes:
+        blocks += ["## Classes of failures", _CLASSES, failure_table(component)]
     return "\n\n".join(blocks)
 
 

@@ -17,6 +17,7 @@ from headrace.compiler.component.promises import (
 from headrace.compiler.delivery import BATCHES_UNDER_WAY
 from headrace.compiler.describe.reference import promised_rows
 from headrace.compiler.runtime.pump import MESSAGES_UNDER_WAY
+from headrace.web.docs import failuretables
 from headrace.web.docs.heldpromises import HeldPromises, held_promises, unmatched
 from headrace.web.docs.markdown import RegionTexts, code, filled, table
 
@@ -53,16 +54,19 @@ def pages(docs: Path, catalogue: Catalogue) -> dict[str, RegionTexts]:
         "under-way": _under_way(),
         "waiting": _table("input", WAITING, [row for row in rows if isinstance(row[1], Waiting)]),
         "held": table(["holds", "most", "promise"], _held(rows)),
+        "classes": failuretables.overview(catalogue),
         "tests": "",
     }
-    declared = _declared(filled((docs / PAGE).read_text(), parts), rows)
+    declared = _declared(filled((docs / PAGE).read_text(), parts), rows, catalogue)
     return {PAGE: {**parts, "tests": _tests(declared, held_promises(docs.parent))}}
 
 
 def complaints(docs: Path, catalogue: Catalogue) -> Iterator[str]:
     """Yield each promise that no test holds, and each mark of a promise that nobody makes."""
     said = filled((docs / PAGE).read_text(), {"tests": ""})
-    yield from unmatched(_declared(said, _rows(catalogue)), held_promises(docs.parent))
+    held = held_promises(docs.parent)
+    yield from failuretables.doubtful(catalogue, held)
+    yield from unmatched(_declared(said, _rows(catalogue), catalogue), held)
 
 
 def _rows(catalogue: Catalogue) -> Iterator[Row]:
@@ -71,10 +75,11 @@ def _rows(catalogue: Catalogue) -> Iterator[Row]:
         yield from ((kind, row) for row in promised_rows(kind))
 
 
-def _declared(said: str, rows: Iterable[Row]) -> list[str]:
-    """Return the names of all promises: those of components, then those of the page."""
+def _declared(said: str, rows: Iterable[Row], catalogue: Catalogue) -> list[str]:
+    """Return the names of all that tests hold: promises and failures of components, then the page's own."""
     of_components = [name for kind, row in rows for name, _, _ in row.named(kind)]
-    return [*of_components, *dict.fromkeys(_ON_THE_PAGE.findall(said))]
+    of_failures = failuretables.tried(catalogue)
+    return [*of_components, *of_failures, *dict.fromkeys(_ON_THE_PAGE.findall(said))]
 
 
 def _table(noun: str, columns: Mapping[str, str], rows: Iterable[Row]) -> str:

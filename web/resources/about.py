@@ -19,6 +19,7 @@ from msgspec import Meta
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import FAMILIES
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.jsontext import encode
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
@@ -69,6 +70,21 @@ class PromiseDoc(msgspec.Struct):
     text: str
 
 
+class FailureDoc(msgspec.Struct, rename={"failure": "class"}):
+    """Failures of one cause: their class, and the codes by which they are known.
+
+    ``name`` is that of the page about delivery; ``mark`` is `tried` where a test holds it against the other
+    side, and `documented` where ``source`` says so.
+    """
+
+    name: str
+    failure: FailureClass
+    codes: list[str]
+    text: str
+    mark: str
+    source: str | None
+
+
 class ComponentDoc(msgspec.Struct):
     """A component that a config can name."""
 
@@ -79,6 +95,7 @@ class ComponentDoc(msgspec.Struct):
     variants: list[VariantDoc]
     metadata: list[MetadataDoc]
     promises: list[PromiseDoc]
+    failures: list[FailureDoc]
 
 
 OpenApi = Annotated[JsonObject, Meta(title="OpenApi")]

@@ -24,6 +24,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.failingmessages import OTHERS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.runtime.monitoring.losses import Losses, LostData, LostMessages
 from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signatures
 
@@ -34,7 +35,7 @@ long outage fills no disk."""
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
 
-Hear = Callable[[Stage, int | None, str, int | None, LostData | None], None]
+Hear = Callable[[Stage, int | None, str, FailureClass, int | None, LostData | None], None]
 """Takes each failure, with the messages that are lost by it, or the payload that could not be read."""
 
 log = logging.getLogger("headrace.pipeline")
@@ -76,6 +77,8 @@ class Failures:
         message: str,
         input_index: int | None = None,
         lost: LostMessages | None = None,
+        *,
+        failure: FailureClass = "invalid",
     ) -> None:
         """Count one failure and what is lost by it, tell of it, and log it now or with others.
 
@@ -85,19 +88,19 @@ class Failures:
             self.losses.add(stage, component, lost.reason, len(lost.messages))
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
-        self.table.count(stage, component, message, input_index)
+        self.table.count(stage, component, message, input_index, failure)
         if self._is_logged:
             self._logged.add(stage, component, message)
         self._tell(stage, component, message, input_index)
         if self._hear is not None:
-            self._hear(stage, component, message, input_index, lost)
+            self._hear(stage, component, message, failure, input_index, lost)
 
     def left_out(self, why: str, input_index: int, lost: LostData | None) -> None:
         """Count one message, payload, or part of one, that an input skips; tell those who read failures."""
         self.losses.add("input", input_index, "error", 1)
         if self._hear is not None:
             nothing_known = LostMessages((), "error")
-            self._hear("input", None, why, input_index, lost or nothing_known)
+            self._hear("input", None, why, "invalid", input_index, lost or nothing_known)
 
     def settle(self) -> None:
         """Log what has been counted and not been logged: the pipeline is over."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.errors import Stopped
+from headrace.compiler.errors import BatchFailed, Stopped
 
 LossReason = Literal["error", "batch", "stopped"]
 """The message could not be done, or read, and the others went on; its batch failed; or there was no time
 left before the pipeline ended."""
+
+
+_NONE: Mapping[int, str] = MappingProxyType({})
 
 
 class LostMessages(NamedTuple):
@@ -24,6 +28,14 @@ class LostMessages(NamedTuple):
     reason: LossReason
     batch: object | None = None
     """The same of all failures of one batch; None: there is no other."""
+    refused: Mapping[int, str] = _NONE
+    """Those at fault, by index, each with what was said of it; empty: which of them is not known."""
+
+    def at_fault(self, index: int) -> bool | None:
+        """Return whether one of them is why it failed; None where that is not known."""
+        if self.reason == "error":
+            return True
+        return index in self.refused if self.refused else None
 
 
 LostData = LostMessages | bytes
@@ -35,9 +47,21 @@ def reason_of(lost: LostData | None) -> LossReason | None:
     return "error" if isinstance(lost, bytes) else lost and lost.reason
 
 
-def lost_with(cause: BaseException, batch: Sequence[JsonValue]) -> LostMessages:
-    """Return what is lost of a batch of which nothing goes on."""
-    return LostMessages(batch, "stopped" if isinstance(cause, Stopped) else "batch")
+def lost_with(
+    cause: BaseException, batch: Sequence[JsonValue], redact: Callable[[str], str]
+) -> LostMessages:
+    """Return what is lost of a batch that failed: all of it that is not done."""
+    reason: LossReason = "stopped" if isinstance(cause, Stopped) else "batch"
+    if not isinstance(cause, BatchFailed) or not (cause.done or cause.refused):
+        return LostMessages(batch, reason)
+    done = frozenset(cause.done)
+    left = [index for index in range(len(batch)) if index not in done]
+    refused = {
+        place: redact(cause.refused[index])
+        for place, index in enumerate(left)
+        if index in cause.refused
+    }
+    return LostMessages([batch[index] for index in left], reason, refused=refused)
 
 
 class ComponentLoss(msgspec.Struct, frozen=True):

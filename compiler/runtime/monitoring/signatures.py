@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 from headrace.compiler.annotated import Count, Millis
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
+from headrace.compiler.errors import FailureClass
 
 ComponentKey = tuple[Stage, int | None, str]
 
@@ -26,7 +27,7 @@ _SIGNATURE_BYTES = 500
 """Of a signature beside its text, roughly."""
 
 
-class ErrorSignature(msgspec.Struct, frozen=True):
+class ErrorSignature(msgspec.Struct, frozen=True, rename={"failure": "class"}):
     """A distinct failure: what failed where, when first and last, and how often."""
 
     stage: Stage
@@ -35,6 +36,13 @@ class ErrorSignature(msgspec.Struct, frozen=True):
     first_seen: Millis
     last_seen: Millis
     count: Count
+    failure: Annotated[
+        FailureClass,
+        Meta(
+            description="Why, as it was last: time heals it, somebody has to act, it is the content, or "
+            "nobody knows how far it came."
+        ),
+    ]
     input_index: (
         Annotated[Count, Meta(description="Of an input that failed; absent where several did.")]
         | UnsetType
@@ -47,6 +55,7 @@ class ErrorSignature(msgspec.Struct, frozen=True):
             min(self.first_seen, other.first_seen),
             max(self.last_seen, other.last_seen),
             self.count + other.count,
+            (other if other.last_seen >= self.last_seen else self).failure,
             self.input_index if self.input_index == other.input_index else UNSET,
         )
 
@@ -76,7 +85,12 @@ class Signatures:
         """How many made room for others."""
 
     def count(
-        self, stage: Stage, component: int | None, message: str, input_index: int | None = None
+        self,
+        stage: Stage,
+        component: int | None,
+        message: str,
+        input_index: int | None = None,
+        failure: FailureClass = "invalid",
     ) -> None:
         """Count one failure, seen now."""
         if not self._seconds:
@@ -88,7 +102,7 @@ class Signatures:
         self._make_room(MOST_SIGNATURES - 1)
         # Last in order: what is first was seen longest ago.
         index = UNSET if input_index is None else input_index
-        seen = ErrorSignature(*place, now, now, 1, index)
+        seen = ErrorSignature(*place, now, now, 1, failure, index)
         known[input_index] = seen if before is None else before.joined(seen)
         self._known[place] = known
 

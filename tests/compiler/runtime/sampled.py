@@ -55,9 +55,9 @@ class Broker(Source):
     def acknowledge(self, origins: Sequence[Any]) -> None:
         self.acknowledged += origins
 
-    def close(self) -> int:
+    def close(self) -> Sequence[int]:
         self.is_closed = True
-        return 0
+        return ()
 
 
 async def taken(

@@ -77,7 +77,7 @@ class Deaf(Source):
         await asyncio.get_running_loop().create_future()
         yield ()
 
-    def close(self) -> int:
+    def close(self) -> list[int]:
         return self.inbox.close()  # type: ignore[attr-defined]
 
 
