@@ -1,0 +1,63 @@
+"""The format on disk: tables, their version, and how the entries of a row are put together.
+
+Version 1 is opened for ever. A change of what is written is a new version, with a step from the one before;
+a newer one than ours is refused. `docs/store-format.md` describes it for whoever looks into the file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from sys import byteorder
+from zlib import crc32
+
+FORMAT = 1
+
+SCHEMA = (
+    # One row. `clean` is 0 while a process has it open.
+    "CREATE TABLE store (clean INTEGER NOT NULL) STRICT",
+    "INSERT INTO store VALUES (1)",
+    "CREATE TABLE queues (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, target TEXT NOT NULL,"
+    " kind TEXT NOT NULL, next INTEGER NOT NULL, UNIQUE (pipeline, target, kind)) STRICT",
+    # What one queue got in one commit. `n` counts over all queues, `first` in its own.
+    "CREATE TABLE entries (n INTEGER PRIMARY KEY, queue INTEGER NOT NULL, first INTEGER NOT NULL,"
+    " count INTEGER NOT NULL, taken INTEGER NOT NULL, deaths INTEGER NOT NULL, at REAL NOT NULL,"
+    " crc INTEGER NOT NULL, body BLOB NOT NULL) STRICT",
+    "CREATE INDEX entries_of_queue ON entries (queue, first)",
+    # Rows that were found damaged, as they are.
+    "CREATE TABLE damaged (n INTEGER, queue INTEGER, first INTEGER, count INTEGER, crc INTEGER,"
+    " body BLOB, found REAL NOT NULL) STRICT",
+)
+
+_KEY = Struct("<QQQQ")
+_LENGTH = Struct("<I")
+WIDTH = _LENGTH.size
+"""Bytes of the length of each payload, before the payloads."""
+
+
+def lengths(payloads: Sequence[bytes]) -> bytes:
+    """Return what stands before the payloads of a row: the length of each. Units: bytes, little endian."""
+    if len(payloads) == 1:
+        return _LENGTH.pack(len(payloads[0]))
+    numbers = array("I", map(len, payloads))
+    if byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def unpacked(count: int, body: bytes) -> Iterator[bytes]:
+    """Yield the payloads of a row."""
+    start = WIDTH * count
+    for place in range(count):
+        [length] = _LENGTH.unpack_from(body, WIDTH * place)
+        yield body[start : start + length]
+        start += length
+
+
+def checksum(n: int, queue: int, first: int, count: int, *parts: bytes) -> int:
+    """Return the CRC-32 of a row: of its key, then of its body, which may be given in parts."""
+    found = crc32(_KEY.pack(n, queue, first, count))
+    for part in parts:
+        found = crc32(part, found)
+    return found

@@ -1,0 +1,216 @@
+"""A queue on the disk: what is put down is handed out in order, and let go of in any.
+
+What comes while its reader keeps up is handed on as soon as it is stored, as it is. What comes faster stays
+on the disk alone, and is read from there when the reader has come to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from headrace.compiler.edges import QueueFill
+from headrace.compiler.store.database import NewRow, StoredQueue
+from headrace.compiler.store.errors import StoreFull
+from headrace.compiler.store.format import WIDTH
+from headrace.compiler.store.writer import Group, Store
+
+READY_ENTRIES = 1_024
+READY_BYTES = 4 * 2**20
+"""What waits in memory for a reader that keeps up: entries, and bytes of them."""
+PAGE_BYTES = 2**20
+"""What is read from the disk at a time, at least one row."""
+ROW_BYTES = 64
+"""What a row takes on the disk beside its entries, roughly."""
+ALONE_FROM = 2
+"""From so many ends of the process on, what was under way then is handed out one at a time."""
+
+
+class Entry(NamedTuple):
+    """What is handed out."""
+
+    number: int
+    payload: bytes
+    made: Any
+    """What was made of it before it was put down; None: it was read from the disk."""
+    deaths: int
+    """How often the process ended without a word while it, or something of its row, was under way."""
+    at: float
+    """When it was put down. Units: seconds since 1970."""
+
+
+class _Row:
+    """A row of which something is still needed."""
+
+    __slots__ = ("bytes", "left", "n")
+
+    def __init__(self, n: int, entries: int, size: int) -> None:
+        self.n, self.left, self.bytes = n, entries, size
+
+
+class Journal:
+    """One queue of a store. One reader; made by `Journal.open`."""
+
+    def __init__(self, store: Store, queue: StoredQueue, max_bytes: int) -> None:
+        self._store, self._queue, self.max_bytes = store, queue.id, max_bytes
+        self.bytes = queue.bytes + ROW_BYTES * queue.rows
+        """What it takes on the disk, roughly."""
+        self.entries = queue.entries
+        """How many entries are not let go of."""
+        self._next = queue.next
+        self._last = -1
+        """The entry that was handed out last."""
+        self._unread = queue.entries
+        """Entries that are on the disk alone, or are about to be, and have to be read from there."""
+        self._ready: deque[Entry] = deque()
+        self._coming = self._ready_bytes = 0
+        """Entries that are being stored and then handed on, and bytes of those and of what is ready."""
+        self._made: dict[int, list[Any]] = {}
+        """By the number of a row that is being stored: what was made of its entries."""
+        self._rows: dict[int, _Row] = {}
+        """By the number of an entry that is ready or handed out."""
+        self._out = 0
+        """Entries that are handed out."""
+        self._is_alone = False
+        """Whether one that may have ended the process is handed out, or waits for all others."""
+        self._is_stopping = False
+        self._moved = asyncio.Event()
+
+    @classmethod
+    async def open(
+        cls, store: Store, pipeline: str, target: str, kind: str, max_bytes: int
+    ) -> Journal:
+        """Return the queue of a pipeline and target, with what is in it."""
+        return cls(store, await store.queue(pipeline, target, kind), max_bytes)
+
+    def fill(self) -> QueueFill:
+        """Return how full it is."""
+        return QueueFill("bytes", self.bytes, self.max_bytes)
+
+    def append(self, payload: bytes, made: Any = None) -> Group:
+        """Put something down; return what can be waited for until it is stored.
+
+        ``made``: what the reader is handed beside the payload, if it keeps up.
+
+        Raises:
+            StoreFull: there is no room, here or on the disk.
+            StoreFailed: the disk takes nothing now.
+        """
+        size = len(payload) + WIDTH
+        if self.bytes + size > self.max_bytes:
+            raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
+        keeps_up = (
+            not self._unread
+            and self._coming + len(self._ready) < READY_ENTRIES
+            and self._ready_bytes <= READY_BYTES
+        )
+        number = self._next
+        group, row = self._store.append(self._queue, number, payload, is_taken=keeps_up)
+        self._next += 1
+        self.bytes += size
+        self.entries += 1
+        if row.first == number:
+            self.bytes += ROW_BYTES
+            self._made[row.n] = []
+            group.tell.append(lambda: self._ended(group, row))
+        if keeps_up:
+            self._coming += 1
+            self._ready_bytes += len(payload)
+            self._made[row.n].append(made)
+        else:
+            self._unread += 1
+        return group
+
+    def let_go(self, numbers: Iterable[int]) -> None:
+        """Keep some entries no longer that were handed out, in any order."""
+        for number in numbers:
+            row = self._rows.pop(number)
+            row.left -= 1
+            self.entries -= 1
+            self._out -= 1
+            if not row.left:
+                self.bytes -= row.bytes
+                self._store.let_go(row.n, self._queue, self._next)
+        if self._is_alone and not self._out:
+            self._is_alone = False
+            self._moved.set()
+
+    async def read(self, most: int = READY_ENTRIES) -> list[Entry]:
+        """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
+        while True:
+            if self._ready:
+                if taken := self._hand_out(most):
+                    return taken
+            elif self._unread and not self._coming:
+                await self._read_page()
+                if self._ready:
+                    continue
+            elif self._is_stopping and not self._coming:
+                return []
+            self._moved.clear()
+            await self._moved.wait()
+
+    def stop(self) -> None:
+        """Have `read` return nothing when all is read."""
+        self._is_stopping = True
+        self._moved.set()
+
+    def _ended(self, group: Group, row: NewRow) -> None:
+        """Hand on what is stored; forget what could not be."""
+        made, count = self._made.pop(row.n), len(row.payloads)
+        if group.cause is not None:
+            size = sum(map(len, row.payloads))
+            self.bytes -= size + WIDTH * count + ROW_BYTES
+            self.entries -= count
+            if row.is_taken:
+                self._coming -= count
+                self._ready_bytes -= size
+            else:
+                self._unread -= count
+        elif row.is_taken:
+            self._coming -= count
+            self._make_ready(row.n, row.first, 0, row.at, row.payloads, made)
+        self._moved.set()
+
+    def _make_ready(
+        self, n: int, first: int, deaths: int, at: float, payloads: list[bytes], made: list[Any]
+    ) -> None:
+        """Take a row to be handed out, with what was made of its payloads."""
+        size = sum(map(len, payloads)) + WIDTH * len(payloads) + ROW_BYTES
+        row = _Row(n, len(payloads), size)
+        for number, (payload, one) in enumerate(zip(payloads, made, strict=True), first):
+            self._rows[number] = row
+            self._ready.append(Entry(number, payload, one, deaths, at))
+
+    def _hand_out(self, most: int) -> list[Entry]:
+        """Return some of what is ready; what may have ended the process waits until it is alone."""
+        if self._is_alone:
+            return []
+        ready, taken = self._ready, list[Entry]()
+        while ready and len(taken) < most and ready[0].deaths < ALONE_FROM:
+            taken.append(ready.popleft())
+        if not taken:
+            self._is_alone = True
+            if self._out:
+                return []
+            taken.append(ready.popleft())
+        self._out += len(taken)
+        self._last = taken[-1].number
+        self._ready_bytes -= sum(len(each.payload) for each in taken)
+        return taken
+
+    async def _read_page(self) -> None:
+        """Read what comes next from the disk."""
+        page = await self._store.page(self._queue, self._last, PAGE_BYTES)
+        for n, first, deaths, at, payloads in page.rows:
+            self._unread -= len(payloads)
+            self._ready_bytes += sum(map(len, payloads))
+            self._make_ready(n, first, deaths, at, payloads, [None] * len(payloads))
+        for _, count, size in page.damaged:
+            self._unread -= count
+            self.entries -= count
+            self.bytes -= size + ROW_BYTES
+        if not page.rows:
+            self._last = max(self._last, page.last)

@@ -1,0 +1,54 @@
+"""Commits that SQLite drops from a damaged write-ahead log without a word.
+
+The log is a header and frames, each with the salts of the header. SQLite takes frames up to the first whose
+checksum is wrong. What was committed behind that one is still there, and carries the same salts, while what
+is left of an older log carries others. Source: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import Struct, unpack
+
+_HEADER = Struct(">I4xI4x8s8s")
+"""Magic, size of a page, salts, checksum."""
+_FRAME = Struct(">4xI8s8x")
+"""Pages of the database after a commit, 0 within one; salts."""
+
+
+def commits_in(log: Path) -> list[int]:
+    """Return the numbers of the frames that end a commit of a log as it lies on the disk, from 0.
+
+    Not to be called while this process has the database open: to close a file gives up the locks on it.
+    """
+    try:
+        with log.open("rb") as file:
+            header = file.read(_HEADER.size)
+            if len(header) < _HEADER.size:
+                return []
+            _, page, salts, _ = _HEADER.unpack(header)
+            wanted = salts if _is_whole(header) else None
+            found, number = [], 0
+            while len(frame := file.read(_FRAME.size)) == _FRAME.size:
+                pages, own = _FRAME.unpack(frame)
+                wanted = wanted or own  # of a damaged header all frames are dropped, also the first
+                if own == wanted and pages:
+                    found.append(number)
+                file.seek(page, 1)
+                number += 1
+            return found
+    except FileNotFoundError:
+        return []
+
+
+def _is_whole(header: bytes) -> bool:
+    """Return whether the checksum of a header is right: sums of its first 24 bytes as six numbers."""
+    magic, _, _, checksum = _HEADER.unpack(header)
+    order = ">" if magic & 1 else "<"
+    one = two = 0
+    numbers = unpack(f"{order}6I", header[:24])
+    for even, odd in zip(numbers[::2], numbers[1::2], strict=True):
+        one = (one + even + two) & 0xFFFFFFFF
+        two = (two + odd + one) & 0xFFFFFFFF
+    found: bytes = checksum
+    return found == one.to_bytes(4, "big") + two.to_bytes(4, "big")
