@@ -118,7 +118,8 @@ class BatchFailed(HeadraceError):
     """A batch could not be transformed or written; it is dropped and reported.
 
     ``done`` are the indices of the messages that are written all the same, ``refused`` those at fault, each
-    with what was said of it. Of the others nothing is known: they may do.
+    with what was said of it. Of the others nothing is known: they may do. ``is_answered``: the other side
+    has answered, so that a failure that time heals may be of the content all the same.
     """
 
     usually: ClassVar[FailureClass] = "invalid"
@@ -130,8 +131,10 @@ class BatchFailed(HeadraceError):
         *,
         done: Collection[int] = (),
         refused: Mapping[int, str] = _NONE,
+        is_answered: bool = False,
     ) -> None:
         super().__init__(message)
+        self.is_answered = is_answered
         self.failure: FailureClass = failure or self.usually
         self.done, self.refused = done, refused
 

@@ -11,6 +11,7 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.failingmessages import FAILS_AS_A_WHOLE
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.promises import HOLDS_NOTHING
+from headrace.compiler.component.retry import RETRY, Retrying, retry_of
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
@@ -67,6 +68,15 @@ class HttpTransform(
         elsewhere="http_method method",
     )
 
+    retry: Retrying = option(
+        RETRY,
+        "A batch that fails because the server is away, or because somebody has to act, is posted again"
+        " until it is answered, and what comes behind it waits; true is the same as `{}`. A batch that the"
+        " server answers with 500 each time keeps the others waiting for as long as `seconds` says.",
+        default=None,
+        elsewhere="retries max_retries retry_policy backoff",
+    )
+
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Remark on a verb that is not the one that every request has."""
         if self.verb != "POST":
@@ -101,7 +111,7 @@ class HttpTransform(
             ctx.took("answered")
             return [answered] if answered else []
 
-        return ctx.lift_awaiting(replace)
+        return ctx.lift_awaiting(replace, retry_of(self.retry))
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return that the server had nothing to say."""

@@ -29,6 +29,7 @@ from headrace.compiler.component.buildcontext import (
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection
+from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir
@@ -196,7 +197,8 @@ class StubContext:
     def in_parts(self, operator: Operator) -> Operator:
         return divided(operator, self.report, self.pacing)
 
-    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+    def lift_awaiting(self, step: AwaitingStep, retry: RetryOptions | None = None) -> Operator:
+        self.retry = retry
         return awaiting(step, self.report)
 
     def lift_pausing(self, step: PausingStep) -> Operator:

@@ -29,6 +29,7 @@ from headrace.compiler.component.buildcontext import (
     Step,
 )
 from headrace.compiler.component.families import Transform
+from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.lowering.chain import TransformContext
 from headrace.compiler.lowering.chainends import OnNext
@@ -152,7 +153,7 @@ class ProbedStage(ComponentContext):
     def in_parts(self, operator: Operator) -> Operator:
         return operator
 
-    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+    def lift_awaiting(self, step: AwaitingStep, retry: RetryOptions | None = None) -> Operator:
         self.has_step = True
 
         async def run(batch: Batch) -> list[Batch]:

@@ -24,6 +24,7 @@ from headrace.compiler.component.families import Component, Input, Output, Trans
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.promises import Promises
+from headrace.compiler.component.retry import retry_of
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.showing import shown_config
 from headrace.compiler.errors import HeadraceError
@@ -152,6 +153,9 @@ class _Explaining:
 
     def _notes(self, component: Component, index: int) -> Iterator[str]:
         yield from _conditions(component)
+        if (retry := retry_of(getattr(component, "retry", None))) is not None:
+            lasting = "for ever" if retry.seconds is None else f"for up to {retry.seconds:,} s"
+            yield f"waits in an outage, {lasting}"
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):

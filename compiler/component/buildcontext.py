@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.compiler.clock import Clock
     from headrace.compiler.component.conditions import Condition
     from headrace.compiler.component.families import Connection
+    from headrace.compiler.component.retry import RetryOptions
     from headrace.compiler.component.states import PipelineState
     from headrace.compiler.errors import FailureClass
 
@@ -233,7 +234,7 @@ class Context(Protocol):
         For one that holds messages, and does not mind in which batches they come.
         """
 
-    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+    def lift_awaiting(self, step: AwaitingStep, retry: RetryOptions | None = None) -> Operator:
         """Return the operator that awaits a step, one batch at a time and in order."""
 
     def lift_pausing(self, step: PausingStep) -> Operator:

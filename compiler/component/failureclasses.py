@@ -16,7 +16,7 @@ from headrace.compiler.errors import FailureClass
 if TYPE_CHECKING:
     from headrace.compiler.component.families import Component
 
-Code: TypeAlias = "str | int"
+FailureCode: TypeAlias = "str | int"
 """What the other side, its driver or the system says: an SQLSTATE, a status, the name of an error."""
 
 
@@ -30,7 +30,12 @@ class FailureRow:
     __slots__ = ("codes", "failure", "name", "source", "what")
 
     def __init__(
-        self, name: str, failure: FailureClass, codes: Sequence[Code], what: str, source: str = ""
+        self,
+        name: str,
+        failure: FailureClass,
+        codes: Sequence[FailureCode],
+        what: str,
+        source: str = "",
     ) -> None:
         self.name, self.failure, self.codes = name, failure, tuple(codes)
         self.what, self.source = what, source
@@ -51,7 +56,7 @@ class FailureClasses:
     def __bool__(self) -> bool:
         return bool(self.rows)
 
-    def of(self, *codes: Code | None) -> FailureClass:
+    def of(self, *codes: FailureCode | None) -> FailureClass:
         """Return the class of what failed with one of ``codes``, the most exact first.
 
         What no row names is about the content.

@@ -27,6 +27,7 @@ from headrace.compiler.component.promises import (
     Promises,
     TransformPromises,
 )
+from headrace.compiler.component.retry import RETRY, Retrying
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.formats import PayloadFormat
@@ -414,6 +415,15 @@ class Output(Component, family="output"):
     when: tuple[Condition, ...] = when_taken(
         "Conditions that all have to hold for a message that goes here. The others take no place in what "
         "waits for it; where none of a batch goes here, nothing is written."
+    )
+
+    retry: Retrying = option(
+        RETRY,
+        "Batches that fail because the other side is away, or because somebody has to act, wait and are"
+        " tried again, in order; true is the same as `{}`. While they do, at most 16 batches of an input"
+        " are on their way, so it waits as well.",
+        default=None,
+        elsewhere="retries max_retries retry_policy backoff",
     )
 
     @property

@@ -214,6 +214,8 @@ class Rendering(OpenAPIConverter):
                     said = {"type": "object", "additionalProperties": True}
                     self.spec.components.schema(ANY_OBJECT, {"description": field.__doc__, **said})
                 return {"$ref": OPENAPI + ANY_OBJECT}
+            case structures.TrueOr():
+                return {"anyOf": [self.record(field.record), {"type": "boolean", "const": True}]}
             case structures.RecordOf():
                 return self.record(field.record)
             case variants.VariantOf():

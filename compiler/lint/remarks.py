@@ -14,13 +14,16 @@ from typing import Any
 from headrace.compiler.component.conditions import narrowed, use_where
 from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
-from headrace.compiler.component.families import Input, Transform
+from headrace.compiler.component.families import Input, Output, Transform
 from headrace.compiler.component.fieldflow import ANYTHING, FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.retry import retry_of
+from headrace.compiler.delivery import BATCHES_UNDER_WAY
 from headrace.compiler.schema.fields import SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.structures import Setting, upstreams
 from headrace.compiler.text.composing import FAULTS
+from headrace.compiler.text.counting import counted
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.text.suggest import nearest
 from headrace.compiler.texttemplates import TextTemplate
@@ -31,6 +34,7 @@ CODES: Codes = {
     "literal-template": "A name or a path contains a template, which nothing fills in.",
     "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
     "never-reached": "A component can never see a message.",
+    "others-wait": "While an output waits for the end of an outage, the other outputs wait as well.",
     "not-handed-on": "A component reads a path that an earlier one does not hand on.",
 }
 
@@ -46,6 +50,7 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
             yield from literal_references(part)
         end = yield from _along(draft, ends)
         yield from _starved(draft)
+        yield from _kept_waiting(draft)
         if draft.id is not None:
             ends.setdefault(draft.id, end)
 
@@ -99,6 +104,25 @@ def _starved(draft: Draft) -> Iterator[Diagnostic]:
         if isinstance(part.built, Input):
             found = map(part.built.starved_by, _holders(part.built, draft.transforms))
             yield from islice((part.site.diagnose(each) for each in found if each is not None), 1)
+
+
+def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield the outputs that have others wait for them in an outage."""
+    if len(draft.outputs) < 2:
+        return
+    for part in draft.outputs:
+        if isinstance(part.built, Output) and retry_of(part.built.retry) is not None:
+            others = counted(len(draft.outputs) - 1, "other output")
+            fault = Fault(
+                "others-wait",
+                f"in an outage {others} of this pipeline will wait as well, after"
+                f" {BATCHES_UNDER_WAY} batches of an input",
+                expected="an output alone in its pipeline",
+                suggestion="give it a pipeline and an input of its own where others must not wait",
+                path=("retry",),
+                severity=Severity.WARNING,
+            )
+            yield part.site.diagnose(fault)
 
 
 def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Holder]:

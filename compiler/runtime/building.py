@@ -11,6 +11,7 @@ from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Component, Input, Output
 from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
+from headrace.compiler.component.retry import retry_of
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
@@ -25,6 +26,7 @@ from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
+from headrace.compiler.runtime.retryingsink import RetryingSink
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
@@ -130,6 +132,8 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
+        if (retry := retry_of(component.retry)) is not None:
+            sink = RetryingSink(sink, place.bridging(retry.seconds, "written to again"))
         made = writer(sink, place)
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)

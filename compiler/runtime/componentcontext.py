@@ -34,6 +34,7 @@ from headrace.compiler.component.buildcontext import (
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.selection import Selection
 from headrace.compiler.component.states import no_state, undeclared
 from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
@@ -64,6 +65,8 @@ from headrace.compiler.runtime.monitoring.losses import (
     LostMessages,
     lost_with,
 )
+from headrace.compiler.runtime.monitoring.outageevents import GoingOnEvent, WaitingEvent
+from headrace.compiler.runtime.outage import OutageBridge, awaited_again
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
@@ -379,6 +382,24 @@ class ComponentContext:
         if seconds is not None:
             self.retries_in(seconds)
 
+    def bridging(self, seconds: float | None, back: str) -> OutageBridge:
+        """Return what bridges the outages of the component; see `OutageBridge`."""
+        outage = OutageBridge(self, seconds, back)
+        self._parts.outages.append(outage)
+        return outage
+
+    def waits(self, failure: FailureClass, why: str) -> None:
+        """Tell that the component waits; where somebody has to act, as an error."""
+        said = cut(" ".join(self.redact(why).split()))
+        if failure == "misconfigured":
+            self._world.environment.needs_somebody(self.pipeline, self.place, said)
+        at = self.clock.millis()
+        self._parts.tell(WaitingEvent(self.pipeline, self.stage, self.index, failure, said, at))
+
+    def goes_on(self) -> None:
+        """Tell that it waits no longer."""
+        self._parts.tell(GoingOnEvent(self.pipeline, self.stage, self.index, self.clock.millis()))
+
     def retries_in(self, seconds: float) -> None:
         """Tell when the other side is tried again."""
         self.link.retries(self.clock.millis() + round(seconds * 1000))
@@ -393,8 +414,10 @@ class ComponentContext:
     def in_parts(self, operator: Operator) -> Operator:
         return divided(operator, self.report, self.pacing)
 
-    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+    def lift_awaiting(self, step: AwaitingStep, retry: RetryOptions | None = None) -> Operator:
         self._parts.awaits = True
+        if retry is not None:
+            step = awaited_again(step, self.bridging(retry.seconds, "answered again"))
         return awaiting(step, self.report, self.pacing.slices)
 
     def lift_pausing(self, step: PausingStep) -> Operator:

@@ -76,6 +76,10 @@ class Environment:
         """Take what a component warns of."""
         log.warning("pipeline '%s' %s: %s", pipeline, place, text)
 
+    def needs_somebody(self, pipeline: str, place: str, text: str) -> None:
+        """Take why a component waits until somebody acts."""
+        log.error("pipeline '%s' %s: waits until somebody acts: %s", pipeline, place, text)
+
     def noted(self, pipeline: str, place: str, text: str) -> None:
         """Take what a component tells of that went well."""
         log.info("pipeline '%s' %s: %s", pipeline, place, text)

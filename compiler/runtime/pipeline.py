@@ -62,6 +62,7 @@ class Pipeline:
         self.parts = BuiltComponents(
             id, config.state, slices=SliceShare(world.slices), hidden=hidden
         )
+        self.parts.tell = feed.publish_outage
         self.counters = self.parts.counters
         self.clock = world.clock
         self._world = world
@@ -303,6 +304,8 @@ class Pipeline:
             self._lifecycle.stop()
             for pump in self.parts.pumps:
                 pump.stop()
+        for outage in self.parts.outages:
+            outage.hurry()
         try:
             async with self._world.clock.timeout(seconds):
                 await self._is_finished.wait()

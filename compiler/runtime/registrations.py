@@ -12,6 +12,8 @@ from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.dependencies import Dependencies
+from headrace.compiler.runtime.monitoring.outageevents import OutageEvent
+from headrace.compiler.runtime.outage import OutageBridge
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.redaction import Hidden
 
@@ -46,6 +48,10 @@ class Registrations:
     """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    outages: list[OutageBridge] = field(default_factory=list)
+    """Of the components that bridge them."""
+    tell: Callable[[OutageEvent], None] = field(default=lambda _: None)
+    """Tells whoever listens that a component waits, or goes on."""
 
     @property
     def held(self) -> int:

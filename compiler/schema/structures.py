@@ -204,6 +204,28 @@ class RecordOf(Strict):
         return self.record.load(super().read(value))
 
 
+class TrueOr(RecordOf):
+    """A record of its own, or true for one that says nothing; it is echoed as it was written."""
+
+    def __init__(self, record: type[Record]) -> None:
+        super().__init__(record)
+        self.type_name = "true | object"
+        self.expects = f"true, or {object_of(record)}"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return how nothing is said, or the one thing that a value may be meant as."""
+        if value is False:
+            return "leave it out"
+        [*known] = self.record.options()
+        if len(known) == 1 and not isinstance(value, dict) and self.takes({known[0]: value}):
+            return f"write {{ {known[0]}: {shown(value)} }}"
+        return super().remedy(value)
+
+    def read(self, value: Any) -> Any:
+        """Take true, or read the record."""
+        return True if value is True else super().read(value)
+
+
 class ComponentOf(Strict):
     """A component of one family. What it says is read with the catalogue at hand, see `drafts`."""
 

@@ -20,7 +20,7 @@ from headrace.compiler.runtime.monitoring import (
     watch,
 )
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
-from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.figures import ComponentOutage, PipelineFigures
 from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
 from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
@@ -83,7 +83,8 @@ LIMITS = (
 
 LIVE = PipelineLive("running", 0, "ok", (), (), ())
 LOSS = ComponentLoss("transform", 0, "error", 0)
-PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), 0, 0)
+OUTAGE = ComponentOutage("output", 0, None, 0)
+PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), (OUTAGE,), 0, 0)
 BUCKET = BucketFigures("b", 0, 1, None, 0)
 """Of which figures are made, to see the labels that they have."""
 

@@ -15,7 +15,8 @@ nothing else waits for it: what it has not taken is bounded by its listener and 
 Further named events come to who asks for them, because a client that knows none of them may stumble
 over what it did not ask for. `?named=ping` has one beside every comment: a comment reaches no script
 of a page. `?named=pulse` tells each second what pipelines have counted, and for who asks for it no batch is
-rendered that they do not name with `pipeline`. `?named=changed` tells what somebody has changed.
+rendered that they do not name with `pipeline`. `?named=changed` tells what somebody has changed,
+`?named=waiting` and `?named=going-on` that a component that bridges outages waits, and no longer does.
 
     event: ping
     data: {}
@@ -25,6 +26,12 @@ rendered that they do not name with `pipeline`. `?named=changed` tells what some
 
     event: changed
     data: {"what":"pipelines","id":"hello","by":"ann"}
+
+    event: waiting
+    data: {"pipeline_id":"hello","stage":"output","component":0,"class":"unavailable","why":...}
+
+    event: going-on
+    data: {"pipeline_id":"hello","stage":"output","component":0,"ts":1770000005123}
 
 It is answered ahead of falcon, whose own event streams notice a client that has left only with the
 next event, and keep the pipelines reporting until then.
@@ -51,6 +58,11 @@ from headrace.compiler.runtime.monitoring.liveevents import (
     Lagged,
     Run,
 )
+from headrace.compiler.runtime.monitoring.outageevents import (
+    OUTAGE_EVENTS,
+    GoingOnEvent,
+    WaitingEvent,
+)
 from headrace.compiler.runtime.monitoring.pulses import Pulse
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
 from headrace.web.auth.access import Access
@@ -66,7 +78,7 @@ EVENTS_PATH = "/events"
 MEDIA_TYPE = "text/event-stream"
 KEEP_ALIVE_SECONDS = 15.0
 
-Named = Literal["ping", "pulse", "changed"]
+Named = Literal["ping", "pulse", "changed", "waiting", "going-on"]
 """The events that come only to who asks for them by name."""
 KNOWN = frozenset({*get_args(Named), "lagged", "fault"})
 """All names that may be asked for: the others come anyway."""
@@ -149,6 +161,7 @@ def asked_for(query: bytes) -> tuple[set[str], Interest]:
         failures=None if has_pulse else chosen,
         messages=LIMIT.number(once(LIMIT.name, given[LIMIT.name])),
         changes="changed" in named,
+        named=frozenset(named.intersection(OUTAGE_EVENTS.values())),
     )
 
 
@@ -183,8 +196,9 @@ ROWS: tuple[Endpoint, ...] = (
                 "named",
                 "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
                 " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
-                " failures do. `changed`: what somebody has changed. Names that do not exist are ignored,"
-                " and told in `X-Headrace-Ignored`.",
+                " failures do. `changed`: what somebody has changed. `waiting` and `going-on`: that a"
+                " component with `retry` waits, and that it does no longer. Names that do not exist are"
+                " ignored, and told in `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
             ),
@@ -208,6 +222,8 @@ ROWS: tuple[Endpoint, ...] = (
                     "ping": PingEvent,
                     "pulse": Pulse,
                     "changed": Change,
+                    "waiting": WaitingEvent,
+                    "going-on": GoingOnEvent,
                 },
             ),
             **MALFORMED,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import falcon.asgi
 
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.web.auth.access import Access
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+WAITED_FOR: tuple[FailureClass, ...] = ("unavailable", "misconfigured", "unclear")
+"""Classes of failures that another try may end."""
 
 
 async def get_metrics(
@@ -85,6 +89,16 @@ class Scrape:
             " error), with their batch (batch), or because the time to end was over (stopped).",
             labels=("pipeline", "stage", "component", "reason"),
         )
+        waiting = Gauge(
+            "headrace_output_waiting",
+            "1 while a component with `retry` waits, for what the class tells.",
+            labels=("pipeline", "stage", "component", "class"),
+        )
+        retries = Counter(
+            "headrace_retries",
+            "Tries again of components with `retry`.",
+            labels=("pipeline", "stage", "component"),
+        )
         held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
         in_flight = Gauge("headrace_batches_in_flight", "Batches on their way.", labels=by_pipeline)
         status = Gauge(
@@ -101,10 +115,15 @@ class Scrape:
             for loss in each.losses:
                 where = (each.id, loss.stage, str(loss.component), loss.reason)
                 lost.add_metric(where, loss.count)
+            for outage in each.outages:
+                place = (each.id, outage.stage, str(outage.component))
+                retries.add_metric(place, outage.retries)
+                for failure in WAITED_FOR:
+                    waiting.add_metric((*place, failure), outage.waits_for == failure)
             held.add_metric((each.id,), each.held)
             in_flight.add_metric((each.id,), each.in_flight)
             status.add_metric((each.id, each.status), 1)
-        return messages, skipped, failures, lost, held, in_flight, status
+        return messages, skipped, failures, lost, waiting, retries, held, in_flight, status
 
     def _of_buckets(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter

@@ -8,10 +8,20 @@ from hashlib import blake2b
 import msgspec
 
 from headrace.compiler.component.families import Stage
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive, live_of
 from headrace.compiler.runtime.pipeline import Pipeline
+
+
+class ComponentOutage(msgspec.Struct, frozen=True):
+    """What a component that bridges outages waits for, if it does, and how often it has tried again."""
+
+    stage: Stage
+    component: int
+    waits_for: FailureClass | None
+    retries: int
 
 
 class PipelineFigures(msgspec.Struct, frozen=True):
@@ -28,6 +38,8 @@ class PipelineFigures(msgspec.Struct, frozen=True):
     """Failures by stage, repeated ones included."""
     losses: Sequence[ComponentLoss]
     """Messages lost, by component and reason."""
+    outages: Sequence[ComponentOutage]
+    """Of the components that bridge outages."""
     held: int
     """Messages held on purpose by buffers."""
     in_flight: int
@@ -56,6 +68,10 @@ def figures_of(pipeline: Pipeline) -> PipelineFigures:
         counters.skipped,
         dict(pipeline.failures.by_stage),
         [*pipeline.failures.losses],
+        [
+            ComponentOutage(each.place.stage, each.place.index, each.waits_for, each.retries)
+            for each in pipeline.parts.outages
+        ],
         pipeline.parts.held,
         pipeline.in_flight,
     )

@@ -50,6 +50,8 @@ class Interest:
     """Messages that are shown of a batch."""
     changes: bool = False
     """Whether it is told of each `Change`."""
+    named: frozenset[str] = frozenset()
+    """The names of the events about outages that it is told of."""
 
     def shows(self, pipeline: str) -> bool:
         """Return whether batches of a pipeline are shown."""

@@ -473,3 +473,14 @@ def test_what_a_reader_wants_is_known_of_what_it_reads():
         "13:7: pipelines[1].outputs[0]: no message ever comes here: transforms[0] (filter, line 11)"
         " drops every message that inputs[0] (pipeline, line 9) hands on"
     ]
+
+
+def test_an_output_that_waits_in_an_outage_has_others_wait():
+    alone = chain(outputs=("{type: stdout, retry: {}}",))
+    assert remarked(alone) == []
+
+    both = chain(outputs=("{type: stdout, retry: true}", "{type: stdout}", "{type: stdout}"))
+    assert remarked(both) == [
+        "6:29: pipelines[0].outputs[0].retry: in an outage 2 other outputs of this pipeline will wait as"
+        " well, after 16 batches of an input"
+    ]

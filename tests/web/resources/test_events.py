@@ -251,6 +251,9 @@ async def test_a_batch_and_its_pipeline_are_seen(client, service) -> None:
     await task
 
 
+WHERE = {"pipeline_id": "p", "stage": "output", "component": 0}
+
+
 async def test_the_named_events_are_described(client) -> None:
     described = (await client.simulate_get("/api/openapi.json")).json
 
@@ -258,13 +261,19 @@ async def test_the_named_events_are_described(client) -> None:
     asked, chosen, limit = streamed["parameters"]
     content = streamed["responses"]["200"]["content"]["text/event-stream"]
     parts = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
-    assert parts == ["UiEvent", "LaggedEvent", "FaultEvent", "PingEvent", "Pulse", "Change"]
+    of_outages = ["WaitingEvent", "GoingOnEvent"]
+    assert parts == [
+        *("UiEvent", "LaggedEvent", "FaultEvent", "PingEvent", "Pulse", "Change"),
+        *of_outages,
+    ]
     examples = {
         "lagged": 12,
         "fault": "why",
         "ping": {},
         "pulse": {"ts": 1, "pipelines": {}, "gone": ["p"]},
         "changed": {"what": "layout", "id": None, "by": None},
+        "waiting": {**WHERE, "class": "unavailable", "why": "db:1 does not answer", "ts": 1},
+        "going-on": {**WHERE, "ts": 1},
     }
     for name, data in examples.items():
         Draft202012Validator({**described, **content["x-headrace-events"][name]}).validate(data)

@@ -1,0 +1,38 @@
+"""What is told live of outages that are bridged: that something waits, and that it goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from headrace.compiler.annotated import Count, Millis
+from headrace.compiler.component.families import Stage
+from headrace.compiler.errors import FailureClass
+
+
+class WaitingEvent(msgspec.Struct, frozen=True, rename={"failure": "class"}):
+    """A component waits until the other side is there, or somebody has acted."""
+
+    pipeline_id: str
+    stage: Stage
+    component: Annotated[Count, Meta(description="Index in the list of its stage.")]
+    failure: FailureClass
+    why: str
+    ts: Millis
+
+
+class GoingOnEvent(msgspec.Struct, frozen=True):
+    """A component waits no longer: what it had is written, or the outage lasted too long for it."""
+
+    pipeline_id: str
+    stage: Stage
+    component: Annotated[Count, Meta(description="Index in the list of its stage.")]
+    ts: Millis
+
+
+OutageEvent = WaitingEvent | GoingOnEvent
+
+OUTAGE_EVENTS: dict[type, str] = {WaitingEvent: "waiting", GoingOnEvent: "going-on"}
+"""What each is called on the stream."""
