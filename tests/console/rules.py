@@ -87,6 +87,8 @@ RULES: Mapping[int, str] = MappingProxyType(
                 "`#/wall` → opened → the overview alone, failing pipelines first",
                 "conditions inside each other → Ctrl-Space in the innermost → kinds, keys and fields",
                 "conditions inside each other → *add* in the form → the text has it, the form is of it",
+                "a failure → its row shows → a label has its class, and what would help",
+                "failures of several classes → a class is chosen → only those of it show",
             ],
             1,
         )
