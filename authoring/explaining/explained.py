@@ -59,12 +59,12 @@ class ExplainedFailure:
 
     name: str
     """Under which its tests are listed: ``postgres.output.fails.undefined_table``."""
-    failure: FailureClass
-    codes: tuple[str | int, ...]
-    what: str
+    class_: FailureClass
+    codes: tuple[str, ...]
+    text: str
     mark: str
     """``tried`` against the other side, or only ``documented``."""
-    source: str
+    source: str | None
     """Where it is documented, if it is not tried."""
 
 

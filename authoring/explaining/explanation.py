@@ -240,8 +240,9 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
 
 def _failures(component: Component) -> Iterator[ExplainedFailure]:
     for name, row in component.failure_classes.named(component):
-        what = _plain(row.what)
-        yield ExplainedFailure(name, row.failure, row.codes, what, row.mark, row.source)
+        codes = tuple(map(str, row.codes))
+        text, source = _plain(row.what), row.source or None
+        yield ExplainedFailure(name, row.failure, codes, text, row.mark, source)
 
 
 def _plain(markdown: str) -> str:

@@ -89,9 +89,9 @@ def _failing(failures: Sequence[ExplainedFailure]) -> Iterator[str]:
     for failure in get_args(FailureClass):
         codes = {
             mark: ", ".join(
-                str(code)
+                code
                 for row in failures
-                if (row.failure, row.mark) == (failure, mark)
+                if (row.class_, row.mark) == (failure, mark)
                 for code in row.codes
             )
             for mark in ("tried", "documented")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from headrace.authoring.configfiles import catalogue
 from headrace.authoring.explaining.explanation import PipelineNotThere, explained
@@ -39,9 +39,14 @@ def explain(
         print("no pipeline there to explain", file=sys.stderr)
         return NOTHING
     if form == "json":
-        print_json([asdict(each) for each in told])
+        print_json([asdict(each, dict_factory=_worded) for each in told])
     elif form == "text":
         print_text(text_of(told, with_code=with_code))
     else:
         print_text(mermaid_of(told) if form == "mermaid" else dot_of(told))
     return FINE
+
+
+def _worded(facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return facts by name; one that is a word of Python has a ``_`` behind it there alone."""
+    return {name.removesuffix("_"): value for name, value in facts}

@@ -24,6 +24,8 @@ def explained_file(file: Path, ids: Sequence[str] = ()) -> list[ExplainedPipelin
     return explained(load_config(ConfigFiles(file), known()), ids)
 
 
-def explained_text(text: str, *ids: str) -> list[ExplainedPipeline]:
+def explained_text(
+    text: str, *ids: str, components: Catalogue | None = None
+) -> list[ExplainedPipeline]:
     files = ConfigFiles(connections=GOLDEN / "any.connections.yaml", piped=text.encode())
-    return explained(load_config(files, known()), ids)
+    return explained(load_config(files, components or known()), ids)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from headrace.web.commands import explaining
 from headrace.web.commands.cli import commands
+from tests.ledgers import CATALOGUE, SOURCE
 
 CONFIG = """\
 - id: hot
@@ -122,6 +124,26 @@ def test_json_has_the_facts_of_the_text(tmp_path: Path):
     assert told["loops"][0]["source"].startswith("def fused(batch):")
     assert told["in_memory"]["kill_loses"][1]["most"] == 256
     assert [each["name"] for each in told["secrets"]] == ["WEB", "USER_NAME", "MQTT"]
+
+
+def test_json_has_what_a_part_fails_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explaining, "catalogue", lambda: CATALOGUE)
+    config = "- {id: books, inputs: [{type: http}], outputs: [{type: ledger}]}"
+
+    [told] = json.loads(explain(tmp_path, "--format", "json", config=config).stdout)
+
+    assert told["inputs"][0]["failures"] == []
+    assert [each["name"] for each in told["outputs"][0]["failures"]] == [
+        f"ledger.output.fails.{row}" for row in ("busy", "full", "closed", "no_book", "torn")
+    ]
+    assert told["outputs"][0]["failures"][1] == {
+        "name": "ledger.output.fails.full",
+        "class": "unavailable",
+        "codes": ["507"],
+        "text": "its last page is full",
+        "mark": "documented",
+        "source": SOURCE,
+    }
 
 
 def test_code_is_printed_where_it_is_asked_for(tmp_path: Path):
