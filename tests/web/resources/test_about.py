@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
+import falcon.testing
 import jsonschema
 import pytest
 
+from headrace.compiler.errors import FailureClass
+from headrace.web.app import Application
 from headrace.web.auth.access import Access
 from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.about import ASSETS
+from tests.ledgers import CATALOGUE, SOURCE
+from tests.web.conftest import waited_for
 
 
 @pytest.fixture
@@ -145,6 +150,40 @@ async def test_the_components_are_those_of_the_catalogue(client, components) -> 
     assert [(doc["family"], doc["kind"]) for doc in got.json] == [
         (component.family, component.kind) for component in components
     ]
+
+
+async def test_a_component_tells_how_it_fails_and_how_that_is_known(service, document) -> None:
+    service.catalogue = CATALOGUE
+    async with falcon.testing.ASGIConductor(waited_for(Application(service))) as client:
+        docs = (await client.simulate_get("/api/docs")).json
+
+    [ledger] = [each for each in docs if each["kind"] == "ledger"]
+    assert [(each["class"], each["codes"], each["mark"]) for each in ledger["failures"]] == [
+        ("unavailable", ["503", "LOCKED"], "tried"),
+        ("unavailable", ["507"], "documented"),
+        ("unavailable", ["SHUT"], "tried"),
+        ("misconfigured", ["404"], "documented"),
+        ("unclear", [], "tried"),
+    ]
+    assert ledger["failures"][3] == {
+        "name": "ledger.output.fails.no_book",
+        "class": "misconfigured",
+        "codes": ["404"],
+        "text": "there is no `book` of that name",
+        "mark": "documented",
+        "source": SOURCE,
+    }
+    assert [each["failures"] for each in docs if each["kind"] == "stdout"] == [[]]
+    schema = {**document, "$ref": "#/components/schemas/ComponentDoc"}
+    jsonschema.Draft202012Validator(schema).validate(ledger)
+
+
+async def test_wherever_the_class_of_a_failure_is_described_it_is_one_of_four(document) -> None:
+    schemas = document["components"]["schemas"]
+
+    for name in ("ErrorSignature", "PipelineFailure", "FailureDoc"):
+        assert schemas[name]["properties"]["class"]["enum"] == [*get_args(FailureClass)]
+        assert "class" in schemas[name]["required"]
 
 
 async def test_the_page_loads_only_what_is_served_here(client) -> None:

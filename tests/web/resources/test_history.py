@@ -66,8 +66,10 @@ async def test_a_pipeline_tells_what_it_counted_and_how_it_failed(client, engine
         "first_seen",
         "last_seen",
         "count",
+        "class",
     ]
     assert (failure["stage"], failure["component"], failure["count"]) == ("transform", 0, 2)
+    assert failure["class"] == "invalid"
     assert "too little" in failure["message"]
     assert began <= failure["first_seen"] <= failure["last_seen"] <= engine.clock.millis()
 

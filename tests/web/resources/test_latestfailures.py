@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 import falcon.testing
 import pytest
 from jsonschema import Draft202012Validator
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.errors import Unreachable
+from headrace.compiler.errors import BatchFailed, FailureClass, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.pipelinehistory import SLICE
 from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting
-from tests.stand_ins import Told, engine, pipeline, reads, run
+from tests.stand_ins import Slow, Told, batches, engine, pipeline, reads, run, takes
 from tests.virtual import virtual
 from tests.web.conftest import waited_for
 
@@ -48,6 +48,7 @@ async def test_failures_of_all_pipelines_are_told_the_last_seen_first(components
             "first_seen": BEGAN + first_seen,
             "last_seen": BEGAN + last_seen,
             "count": count,
+            "class": "invalid",
             "pipeline_id": id,
         }
 
@@ -65,8 +66,39 @@ async def test_inputs_that_fail_alike_are_told_apart(components):
 
     told = (await listed(components, it))["failures"]
 
-    assert {each["component"] for each in told} == {None}
+    assert {(each["component"], each["class"]) for each in told} == {(None, "unavailable")}
     assert sorted((each["input_index"], each["count"]) for each in told) == [(0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("failure", get_args(FailureClass))
+@virtual
+async def test_a_failure_has_the_class_that_it_was_raised_with(components, failure) -> None:
+    it = engine()
+    source = Told(it.clock, [0.5, batches([1])])
+    refusing = Slow(it.clock, 0, [BatchFailed("no", failure)])
+    await run(it, pipeline("p", [reads(source)], [], [takes(refusing)]))
+    await it.clock.sleep(1)
+
+    [told] = (await listed(components, it))["failures"]
+
+    assert (told["message"], told["class"]) == ("no", failure)
+    assert (await it.past("p", "coarse")).failures[0].failure == failure
+
+
+@virtual
+async def test_the_class_of_a_failure_is_that_of_the_last_time(components) -> None:
+    it = engine()
+    source = Told(it.clock, [0.5, batches([1]), 1, batches([2])])
+    refusing = Slow(it.clock, 0, [BatchFailed("no", each) for each in ("unclear", "invalid")])
+    await run(it, pipeline("p", [reads(source)], [], [takes(refusing)]))
+
+    classes = []
+    for _ in range(2):
+        await it.clock.sleep(1)
+        [told] = (await listed(components, it))["failures"]
+        classes.append((told["count"], told["class"]))
+
+    assert classes == [(1, "unclear"), (2, "invalid")]
 
 
 @virtual
@@ -146,6 +178,7 @@ async def test_failures_are_told_as_they_are_described(client, engine) -> None:
         "first_seen",
         "last_seen",
         "count",
+        "class",
         "pipeline_id",
     ]
 
