@@ -14,14 +14,17 @@ json 135, uuid 150, date 185, timestamp 235, decimal 340; a row of all ten types
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
+from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.code import compile_source, subscripts
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import Batch, JsonValue, parts
+from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, WritingTurn
@@ -32,6 +35,7 @@ from headrace.connectors.tables.cells import Bound, Cell, Misfit, Unusual
 _Read = Callable[[Batch], list[JsonValue]]
 
 _NULL = type(None)
+_EXTRA = "a message has a field that no column takes, and 'on_extra_fields' is error"
 _TOLD = 60
 """Characters of a value that are logged."""
 
@@ -63,7 +67,8 @@ class Rows:
     Raises:
         BatchFailed: a value does not fit its column, a field is missing under ``error``, or a message
             has one that no column takes: ``column 'temp': expected a number, found a string``. The
-            value is no part of the text; it is logged the first time that this text comes up.
+            value is no part of the text; it is logged the first time that this text comes up. The text
+            is that of the first message at fault; ``refused`` has all of them, each with its own.
     """
 
     def __init__(
@@ -100,14 +105,31 @@ class Rows:
         except Exception:  # reported by the plain way, if there is a fault at all
             return self.plainly(batch)
 
+    async def of(self, batch: Batch) -> list[list[Any]]:
+        """Return a batch as columns. The same, but others have their turns meanwhile if it takes long."""
+        if not is_large(batch):
+            with suppress(Exception):
+                return self.usually(batch)
+        return await self.of_large(batch)
+
     async def of_large(self, batch: Batch) -> list[list[Any]]:
         """Return a large batch as columns. The same, but others have their turns meanwhile."""
         columns: list[list[Any]] = [LargeList() for _ in self._plain]
+        said, refused = "", dict[int, str]()
         turn = WritingTurn(self._ctx.clock)
-        for some in parts(batch, SLICE_MESSAGES):
-            for column, cells in zip(columns, self(some), strict=True):
-                column += cells
+        for at, some in zip(count(0, SLICE_MESSAGES), parts(batch, SLICE_MESSAGES), strict=False):
+            try:
+                if refused:
+                    refused |= self._unfit(some, at)
+                else:
+                    for column, cells in zip(columns, self(some), strict=True):
+                        column += cells
+            except BatchFailed as failed:
+                said = str(failed)
+                refused = {at + index: text for index, text in failed.refused.items()}
             await turn.end()
+        if refused:
+            raise BatchFailed(said, refused=refused)
         return columns
 
     def usually(self, batch: Batch) -> list[list[Any]]:
@@ -126,43 +148,77 @@ class Rows:
 
     def plainly(self, batch: Batch) -> list[list[Any]]:
         """Return the columns, by one message after the other; the first fault decides."""
-        rows = [row for message in batch if (row := self._row(message)) is not None]
+        rows = []
+        for index, message in enumerate(batch):
+            try:
+                row = self._row(message)
+            except _Unfit as first:
+                refused = {index: first.text}
+                for at in range(index + 1, len(batch), SLICE_MESSAGES):
+                    refused |= self._unfit(batch[at : at + SLICE_MESSAGES], at)
+                self._tell(first)
+                raise BatchFailed(first.text, refused=refused) from None
+            if row is not None:
+                rows.append(row)
         return [*map(list, zip(*rows, strict=True))] if rows else [[] for _ in self._plain]
+
+    def _unfit(self, some: Batch, at: int) -> dict[int, str]:
+        """Return what is wrong with each of some messages that does not fit, by its place in the batch.
+
+        ``at`` is where they begin there.
+        """
+        with suppress(Exception):
+            self.usually(some)
+            return {}
+        refused = {}
+        for index, message in enumerate(some, at):
+            try:
+                self._row(message)
+            except _Unfit as fault:
+                refused[index] = fault.text
+            except Exception:  # not foreseen: it says so when it is the first, as any other does
+                continue
+        return refused
 
     def _usually(self) -> list[_Read]:
         return [_usual(each, cell, self._reads[each.name]) for each, cell in self._plain]
 
     def _row(self, message: JsonValue) -> list[Any] | None:
-        """Return the cells of a message; None if it is left out."""
+        """Return the cells of a message; None if it is left out. Raises `_Unfit`."""
         found = [(column, cell, _value(column, message)) for column, cell in self._plain]
         if any(value is MISSING and each.on_missing == "skip_row" for each, _, value in found):
             return None
         if self._claimed is not None and isinstance(message, dict):
             for key in message:
                 if key not in self._claimed:
-                    raise self._fault(
-                        "a message has a field that no column takes, and 'on_extra_fields' is error",
-                        f"it is {_told(key)}",
-                    )
-        return [self._cell(*each) for each in found]
+                    raise _Unfit(_EXTRA, key)
+        return [_cell(*each) for each in found]
 
-    def _cell(self, column: StoredColumn, cell: Cell, value: Any) -> Any:
-        if value is MISSING:
-            if column.on_missing == "error":
-                field = "" if column.field is None else column.field.text
-                raise BatchFailed(f"column '{column.name}': the field '{field}' is missing or null")
-            return None
-        try:
-            return cell.one(value)
-        except Misfit as cause:
-            raise self._fault(f"column '{column.name}': {cause}", f"it is {_told(value)}") from None
+    def _tell(self, fault: _Unfit) -> None:
+        """Log what was found, if this is the first time that it does not fit for this reason."""
+        if fault.found and fault.text not in self._said:
+            self._said.add(fault.text)
+            self._ctx.warn_once(f"{fault.text}; it is {_told(*fault.found)} (told this once)")
 
-    def _fault(self, text: str, found: str) -> BatchFailed:
-        """Return why a batch fails, having logged what was found if this is the first time."""
-        if text not in self._said:
-            self._said.add(text)
-            self._ctx.warn_once(f"{text}; {found} (told this once)")
-        return BatchFailed(text)
+
+class _Unfit(Exception):
+    """A message does not fit. ``found`` is the value at fault, if there is one to show."""
+
+    def __init__(self, text: str, *found: JsonValue) -> None:
+        super().__init__(text)
+        self.text, self.found = intern(text), found  # the same of many messages is there once
+
+
+def _cell(column: StoredColumn, cell: Cell, value: Any) -> Any:
+    if value is MISSING:
+        if column.on_missing == "error":
+            field = "" if column.field is None else column.field.text
+            raise _Unfit(f"column '{column.name}': the field '{field}' is missing or null")
+        return None
+    try:
+        return cell.one(value)
+    except Misfit as cause:
+        raise _Unfit(f"column '{column.name}': {cause}", value) from None
 
 
 def _claimed(columns: Sequence[StoredColumn]) -> frozenset[str] | None:

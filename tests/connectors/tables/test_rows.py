@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import linecache
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -12,6 +14,7 @@ import pytest
 from headrace.compiler import jsontext
 from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.largejson import SLICE_MESSAGES
 from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import Bound
 from headrace.connectors.tables.columns import CELLS
@@ -303,6 +306,70 @@ def test_what_is_logged_is_short_and_on_one_line(type_, value, told):
     assert warning.endswith(f"; it is {told} (told this once)")
 
 
+def refusals(made, batch):
+    """Return what is said of each message that does not fit."""
+    with pytest.raises(BatchFailed) as failed:
+        made(batch)
+    assert (failed.value.failure, failed.value.done) == ("invalid", ())
+    assert str(failed.value) == next(iter(failed.value.refused.values()))
+    return failed.value.refused
+
+
+def test_every_message_that_does_not_fit_is_named_by_its_place():
+    ctx = StubContext()
+    made = rows(
+        column("n", "integer"),
+        column("m", on_missing="error"),
+        column("gone", on_missing="skip_row"),
+        ctx=ctx,
+        refuses_extra=True,
+    )
+    fits = {"n": 1, "m": "x", "gone": ""}
+    left_out = [{}, {"n": "no integer"}, {"else": 1}]
+
+    assert refusals(
+        made,
+        [
+            *left_out,
+            *(fits, fits | {"n": "x"}, {"n": "x"}, fits | {"m": None, "n": 2}, fits),
+            *(fits | {"n": True, "m": None}, fits | {"else": 1}, "m", fits | {"n": "y"}),
+        ],
+    ) == {
+        4: "column 'n': expected an integer, found a string",
+        6: "column 'm': the field 'm' is missing or null",
+        8: "column 'n': expected an integer, found a boolean",
+        9: EXTRA,
+        11: "column 'n': expected an integer, found a string",
+    }
+    # Of the first alone what was found is told.
+    assert ctx.warnings == [
+        "column 'n': expected an integer, found a string; it is \"x\" (told this once)"
+    ]
+
+
+def test_those_that_do_not_fit_are_found_wherever_they_are():
+    made = rows(column("n", "integer"))
+    at_fault = {0, 1, SLICE_MESSAGES, 5 * SLICE_MESSAGES - 1, 5 * SLICE_MESSAGES, 1999}
+
+    found = refusals(made, [{"n": "x" if n in at_fault else n} for n in range(2000)])
+
+    assert [*found] == sorted(at_fault)
+
+
+def test_a_fault_that_nobody_foresaw_hides_none_that_somebody_did():
+    def read(value):
+        if value == 13:
+            raise ZeroDivisionError
+        return value
+
+    odd = replace(CELLS["integer"], read=read, usual=lambda values, kinds: [*map(read, values)])
+    made = rows(column("n", "integer"), cells={**CELLS, "integer": odd})
+
+    assert [*refusals(made, [{"n": n} for n in (1, "x", 13, 2, "y")])] == [1, 4]
+    with pytest.raises(ZeroDivisionError):
+        made([{"n": 1}, {"n": 13}, {"n": "x"}])
+
+
 def test_what_is_missing_says_all_there_is_to_say():
     ctx = StubContext()
 
@@ -355,12 +422,60 @@ async def test_a_large_batch_becomes_the_same_columns():
 
 
 @virtual
-async def test_a_large_batch_fails_with_its_first_fault():
+async def test_a_large_batch_fails_with_its_first_fault_and_names_them_all():
     ctx = StubContext(clock=TickingClock())
-    made = rows(column("n", "integer"), column("temp", "float"), ctx=ctx)
-    batch = [{"n": 1}] * 5000 + [{"temp": "x"}, {"n": "x"}] + [{"n": 1}] * 5000
+    made = rows(
+        column("n", "integer"),
+        column("temp", "float"),
+        column("gone", on_missing="skip_row"),
+        ctx=ctx,
+    )
+    some = [{"n": 1, "gone": "x"}, {"n": "left out"}] * 2500
+    batch = [
+        *some,
+        {"temp": "x", "gone": ""},
+        {"n": "x", "gone": ""},
+        *some,
+        {"n": True, "gone": ""},
+    ]
 
     with pytest.raises(BatchFailed) as failed:
         await made.of_large(batch)
 
     assert str(failed.value) == failure(made, batch)
+    assert failed.value.refused == {
+        5000: "column 'temp': expected a number, found a string",
+        5001: "column 'n': expected an integer, found a string",
+        10_002: "column 'n': expected an integer, found a boolean",
+    }
+    assert failed.value.refused == refusals(made, batch)
+    assert len(ctx.warnings) == 1
+
+
+@virtual
+async def test_others_have_their_turns_while_it_is_looked_for_those_that_do_not_fit():
+    made = rows(column("n", "integer"), ctx=StubContext(clock=TickingClock()))
+    turns = 0
+
+    async def take_turns():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.ensure_future(take_turns())
+    for batch in ([{"n": "x"}] * 2000, [{"n": "x"}] * 5000):
+        turns = 0
+        with pytest.raises(BatchFailed) as failed:
+            await made.of(batch)
+        assert len(failed.value.refused) == len(batch)
+        assert turns > len(batch) / SLICE_MESSAGES / 10
+    others.cancel()
+
+
+@virtual
+async def test_a_batch_of_any_size_becomes_the_same_columns():
+    made = rows(column("n", "integer", on_missing="skip_row"), whole())
+
+    for batch in ([{"n": 1}, {}], [{"n": 1}, {}, "n", [1]], [{"n": 1}, {}] * 3000):
+        assert await made.of(batch) == made(batch)

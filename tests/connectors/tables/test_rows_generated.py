@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -354,6 +355,30 @@ def test_every_row_is_as_it_should_be_or_the_batch_is_refused_by_name(data, narr
     else:
         assert wanted == made
         assert repr(made) == repr(result(rows.plainly, batch))
+
+
+@examples(200)
+@given(st.data(), st.booleans(), st.booleans())
+def test_every_message_is_refused_for_what_it_is_refused_for_alone(data, narrow, refuses_extra):
+    table = data.draw(tables())
+    drawn = data.draw(st.lists(messages(table, narrow), min_size=1, max_size=6))
+    batch = [message for message, _ in drawn]
+    rows = Rows(
+        table,
+        DATABASES["narrow" if narrow else "widest"],
+        StubContext(),
+        refuses_extra=refuses_extra,
+    )
+    alone = [result(rows, [message]) for message in batch]
+    refused = {index: said for index, said in enumerate(alone) if isinstance(said, str)}
+
+    if not refused:
+        rows(batch)
+        return
+    with pytest.raises(BatchFailed) as failed:
+        rows(batch)
+    assert failed.value.refused == refused
+    assert str(failed.value) == refused[min(refused)]
 
 
 AS_TEXT = {"decimal as text": cells.decimal_text()}
