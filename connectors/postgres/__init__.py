@@ -26,6 +26,7 @@ from headrace.compiler.text.diagnostics import Fault, Path, repeated, shown
 from headrace.connectors.network.tls import TlsConnection
 from headrace.connectors.postgres.arrayliterals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Index, PostgresTable
+from headrace.connectors.postgres.sqlstates import FAILURE_CLASSES
 from headrace.connectors.tables.cells import Cell
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
@@ -174,6 +175,7 @@ class PostgresOutput(
 
     drivers = ("asyncpg",)
     promises: ClassVar = (OUTPUT, OUTPUT_KEYED)
+    failure_classes = FAILURE_CLASSES
 
     connection: str = option(ConnectionName("postgres"), "Connection to write to.")
     primary_key: tuple[str, ...] = option(

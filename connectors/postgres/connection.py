@@ -22,7 +22,13 @@ import asyncpg
 from asyncpg import Connection, InterfaceError, InternalClientError, PostgresError
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.errors import (
+    BuildRefused,
+    FailureClass,
+    HeadraceError,
+    Unreachable,
+    class_of,
+)
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.network.refusal import (
     CONNECT_SECONDS,
@@ -32,6 +38,14 @@ from headrace.connectors.network.refusal import (
     unanswered,
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault
+from headrace.connectors.postgres.sqlstates import (
+    CUT_OFF,
+    FAILURE_CLASSES,
+    READ_ONLY,
+    ROLLED_BACK,
+    SESSION_ENDED,
+    SESSION_GONE,
+)
 
 _ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 """The message of the protocol that is sent before anything else.
@@ -50,14 +64,9 @@ WHERE name = 'statement_timeout' AND setting::int NOT BETWEEN 1 AND $1::int
 _TOLD_AS_SAID = ("08", "0A", "23", "25", "28", "3D", "3F", "40", "42", "53300", "55", "57")
 """Classes whose messages name tables, columns, keys and users, and show no value of a row."""
 
-_ENDED = ("57P01", "57P02", "57P03", "57P04", "57P05", "53300")
-"""The session is over, or there is no room for another: shut down, crashed, starting up, idle, full."""
-_STATEMENT_GONE = "26000"
-"""A prepared statement is not there any more: something between us and the server gave it away."""
-_ROLLED_BACK = ("40001", "40P01")
-"""The server chose this transaction to lose against another: nothing is written, and it may be again."""
-_ONCE_ONLY = "25006"
-"""The session is read-only; another one may be elsewhere, or may not be any more."""
+_LOST = (*SESSION_ENDED.codes, *SESSION_GONE.codes, "53300")
+"""The session is over, or there is no room for another."""
+_CONNECTION, _KEY_IS_THERE = "08", "23505"
 
 _CALLED = {
     "Raise": "a function raises an exception",
@@ -90,6 +99,14 @@ class Limits:
     """At what size of a batch the server hangs up, less what is around the values: a gibibyte."""
     told: int = 100
     """Refusals in different words that the log has more of, each once."""
+
+
+class SaysNo(BuildRefused):
+    """The server says no before anything is sent; ``failure`` is the class of that if it comes later."""
+
+    def __init__(self, fault: Fault, failure: FailureClass) -> None:
+        super().__init__(fault)
+        self.failure: FailureClass = "misconfigured" if failure == "invalid" else failure
 
 
 @dataclass
@@ -166,7 +183,8 @@ class PostgresServer:
         if is_loss(cause):
             return self.lost(cause)
         said = self.quoted(str(cause.args[0]))
-        return BuildRefused(Fault("turned-away", f"{self.where} says '{said}'", path=path))
+        fault = Fault("turned-away", f"{self.where} says '{said}'", path=path)
+        return SaysNo(fault, failure_class(cause))
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken, or nothing comes over it any more."""
@@ -226,7 +244,7 @@ def is_loss(cause: Exception) -> bool:
     """Return whether the connection is of no more use, and not what was to be written."""
     if isinstance(cause, PostgresError):
         code = cause.sqlstate or ""
-        return code in (*_ENDED, _STATEMENT_GONE) or code.startswith("08")
+        return code in _LOST or code.startswith("08")
     # One that is a ValueError as well is the driver's own check of what is to be sent.
     is_of_driver = isinstance(cause, InterfaceError | InternalClientError | OSError)
     return is_of_driver and not isinstance(cause, ValueError)
@@ -245,12 +263,27 @@ def spoken(cause: BaseException | None) -> PostgresError | None:
 
 def is_rolled_back(cause: Exception) -> bool:
     """Return whether nothing was written, only because something else was at the same time."""
-    return getattr(cause, "sqlstate", None) in _ROLLED_BACK
+    return getattr(cause, "sqlstate", None) in ROLLED_BACK.codes
 
 
 def ends_session(cause: Exception) -> bool:
     """Return whether the next session may be treated otherwise than this one."""
-    return getattr(cause, "sqlstate", None) == _ONCE_ONLY
+    return getattr(cause, "sqlstate", None) in READ_ONLY.codes
+
+
+def failure_class(cause: Exception, *, may_be_there: bool = False) -> FailureClass:
+    """Return the class of what server, driver or connecting failed with.
+
+    ``may_be_there`` tells that the connection broke without a word after the batch was sent: who is away
+    does not tell whether it is written, and a key that is there may be its own.
+    """
+    code = getattr(cause, "sqlstate", None) or ""
+    if isinstance(cause, HeadraceError):
+        failure = class_of(cause)
+    else:
+        failure = FAILURE_CLASSES.of(code, code[:2], _CONNECTION if is_loss(cause) else None)
+    is_unclear = may_be_there and (failure == "unavailable" or code == _KEY_IS_THERE)
+    return CUT_OFF.failure if is_unclear else failure
 
 
 def refusal(cause: Exception) -> str:

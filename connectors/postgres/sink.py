@@ -16,7 +16,9 @@ from headrace.connectors.postgres.arrayliterals import of_large, plain, strings
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import (
     PostgresServer,
+    SaysNo,
     ends_session,
+    failure_class,
     is_loss,
     is_rolled_back,
     more,
@@ -72,7 +74,7 @@ class PostgresSink(AwaitingSink):
             Unreachable: the connection is lost, and so is the one made in its place.
             BatchFailed: a message does not fit, or the server refuses the batch.
         """
-        columns = await self._rows.of_large(batch) if is_large(batch) else self._rows(batch)
+        columns = await self._rows.of(batch)
         if not columns[0]:  # no row of it is left
             return
         if is_large(batch):
@@ -99,6 +101,7 @@ class Inserter:
         self._server, self._ctx, self._limits = server, ctx, server.limits
         self.insertion = ""
         self._connection: Connection | None = None
+        self._is_sent = False
         self._told: set[str] = set()
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -137,6 +140,7 @@ class Inserter:
         except HeadraceError:
             raise
         except Exception as cause:
+            may_be_there = self._may_be_there(cause)
             if is_loss(cause) or spoken(cause) is None:
                 self._drop()
                 if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
@@ -153,8 +157,9 @@ class Inserter:
             try:
                 return await self._insert(arrays)
             except Exception as cause:
+                may_be_there = may_be_there or self._may_be_there(cause)
                 if pause is None or not is_rolled_back(cause):
-                    raise self._failure(cause) from None
+                    raise self._failure(cause, may_be_there=may_be_there) from None
                 await self._ctx.clock.sleep(pause)
 
     async def close(self) -> None:
@@ -164,27 +169,35 @@ class Inserter:
 
     async def _insert(self, arrays: Arrays) -> None:
         """Insert rows. Raises what the driver does, and what connecting does."""
+        self._is_sent = False
         try:
             with self._ctx.clock.outside():
                 connection = self._connection
                 if connection is None or connection.is_closed():
                     connection = self._connection = await self._server.connect()
                     await self._server.limit(connection)
+                self._is_sent = True
                 await connection.execute(self.insertion, *arrays)
         except asyncio.CancelledError:
             self._give_up()
             raise
         except BuildRefused as refused:  # since it was built: not for every batch anew
-            raise Unreachable(str(refused)) from None
+            failure = refused.failure if isinstance(refused, SaysNo) else "misconfigured"
+            raise Unreachable(str(refused), failure) from None
 
-    def _failure(self, cause: Exception) -> Exception:
+    def _may_be_there(self, cause: Exception) -> bool:
+        """Return whether a batch may be written that failed: of one that is not the server says why."""
+        return self._is_sent and is_loss(cause) and spoken(cause) is None
+
+    def _failure(self, cause: Exception, *, may_be_there: bool = False) -> Exception:
         """Return what to raise for a batch that is not written; let go of what is of no more use."""
+        its_class = failure_class(cause, may_be_there=may_be_there)
         if isinstance(cause, HeadraceError):
-            return cause
+            return Unreachable(str(cause), its_class)
         if is_loss(cause) or ends_session(cause):
             self._drop()
         if is_loss(cause):
-            return self._server.lost(cause)
+            return Unreachable(str(self._server.lost(cause)), its_class)
         failure = refusal(cause)
         # Once: it holds values, so it may be another each time. Not ever new ones: the words are those
         # of the server, and a function of its administrator's may put values into them.
@@ -192,7 +205,7 @@ class Inserter:
             self._told.add(failure)
             if said := more(cause, failure):
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")
-        return BatchFailed(failure)
+        return BatchFailed(failure, its_class)
 
     def _drop(self) -> None:
         """Let go of the connection, whatever it is doing."""

@@ -52,7 +52,9 @@ async def test_a_session_that_was_ended_while_idle_costs_no_batch(postgres: Post
     assert await found(postgres, f"select v from {table} order by v") == ["a", "b"]
 
 
-@promise("postgres.output.away", "postgres.output_keyed.away")
+@promise(
+    "postgres.output.away", "postgres.output_keyed.away", "postgres.output.fails.session_ended"
+)
 async def test_a_batch_during_which_the_session_ends_is_tried_once_more(postgres: Postgres):
     table, ctx = unused(), context(postgres, pipeline="broken")
     waits = (
@@ -81,9 +83,11 @@ async def test_a_batch_during_which_the_session_ends_is_tried_once_more(postgres
     assert str(failed.value) == (
         f"{postgres.address} says 'terminating connection due to administrator command'"
     )
+    assert failed.value.failure == "unavailable"
     assert await found(postgres, f"select v from {table}") == ["a"]
 
 
+@promise("postgres.output.fails.connection")
 @pytest.mark.long
 async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     with Postgres(tmp_path) as server:
@@ -94,12 +98,12 @@ async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
             for _ in range(3):
                 with pytest.raises(Unreachable) as failed:
                     await it.write([{"v": "lost"}])
-                told.add(str(failed.value))
+                told.add((str(failed.value), failed.value.failure))
             await asyncio.to_thread(server.start)
             await it.write([{"v": "b"}])
 
         assert await found(server, "select v from t order by v") == ["a", "b"]
-    assert told == {f"{server.address} does not answer: connection refused"}
+    assert told == {(f"{server.address} does not answer: connection refused", "unavailable")}
 
 
 @pytest.mark.long
@@ -115,6 +119,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
                 await it.finish()
                 assert watch.seconds < 0.5
     assert str(failed.value) == f"{server.address} does not answer"
+    assert failed.value.failure == "unclear"  # how much of it was sent nobody knows
 
 
 @pytest.mark.long
@@ -162,6 +167,7 @@ async def test_a_password_that_is_refused_later_is_not_tried_for_every_batch(pos
     assert str(failed.value) == f"{postgres.address} says '{said}'"
 
 
+@promise("postgres.output.fails.session_ended")
 @pytest.mark.long
 async def test_a_server_that_shuts_down_is_tried_again(tmp_path):
     with Postgres(tmp_path) as server:
@@ -174,6 +180,7 @@ async def test_a_server_that_shuts_down_is_tried_again(tmp_path):
             with pytest.raises(Unreachable) as failed:
                 await it.write([{"v": "a"}])
     assert str(failed.value) == f"{server.address} says 'the database system is shutting down'"
+    assert failed.value.failure == "unavailable"
 
 
 @asynccontextmanager
