@@ -155,6 +155,10 @@ class PlayedEnvironment(Environment):
         """Record it."""
         self.played.warnings.append(SaidAt(self._moment(), f"{pipeline}.{place}", text))
 
+    def needs_somebody(self, pipeline: str, place: str, text: str) -> None:
+        """Record it among the warnings."""
+        self.warned(pipeline, place, f"waits until somebody acts: {text}")
+
     def noted(self, pipeline: str, place: str, text: str) -> None:
         """Nobody is told."""
 

@@ -56,8 +56,9 @@ def lost_with(
         return LostMessages(batch, reason)
     done = frozenset(cause.done)
     left = [index for index in range(len(batch)) if index not in done]
+    said = {text: redact(text) for text in set(cause.refused.values())}
     refused = {
-        place: redact(cause.refused[index])
+        place: said[cause.refused[index]]
         for place, index in enumerate(left)
         if index in cause.refused
     }
