@@ -92,7 +92,7 @@ def _failing(failures: Sequence[ExplainedFailure]) -> Iterator[str]:
                 code
                 for row in failures
                 if (row.class_, row.mark) == (failure, mark)
-                for code in row.codes or (row.text,)
+                for code in row.codes
             )
             for mark in ("tried", "documented")
         }

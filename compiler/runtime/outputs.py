@@ -12,7 +12,14 @@ from collections import deque
 
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
-from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Stopped, Unreachable
+from headrace.compiler.errors import (
+    BatchFailed,
+    BuildRefused,
+    FailureClass,
+    NotWritable,
+    Stopped,
+    Unreachable,
+)
 from headrace.compiler.lowering.chainends import OnNext
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -122,6 +129,7 @@ class QueuedWriter(Writer):
         self._backoff = Backoff(place.random)
         self._closed_until = 0.0
         self._cause = ""
+        self._failure: FailureClass = "unavailable"
         self._moved = 0.0
         """When a write that waits began, or was done, last."""
 
@@ -178,8 +186,8 @@ class QueuedWriter(Writer):
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
         if self._closed_until and self._clock.monotonic() < self._closed_until:
-            # The same text: one outage is one failure, counted.
-            self.place.report(Unreachable(self._cause), delivery.batch)
+            # The same text: one outage is one failure, counted. This batch was not sent.
+            self.place.report(Unreachable(self._cause, self._failure), delivery.batch)
         else:
             try:
                 rest = self._awaiting.begin(delivery.batch)
@@ -226,6 +234,7 @@ class QueuedWriter(Writer):
         """Report a lost batch; nobody answering opens the backoff."""
         if isinstance(cause, Unreachable):
             self._cause = str(cause)
+            self._failure = "unavailable" if cause.failure == "unclear" else cause.failure
             now = self._clock.monotonic()
             if now >= self._closed_until:  # of several under way, the first that fails opens it
                 self._closed_until = now + self._backoff.next()
