@@ -20,6 +20,7 @@ from headrace.compiler.httpexchange import (
     NoReply,
     ServerExchange,
 )
+from headrace.compiler.httpfailures import class_of_status, class_without_reply
 
 if TYPE_CHECKING:
     from headrace.compiler.clock import Clock
@@ -107,7 +108,7 @@ class HttpClient:
                 return await take(reply)
         except NoReply as cause:
             failure = Unreachable if cause.is_passing else BatchFailed
-            raise failure(self._say(self._shown(str(cause)))) from None
+            raise failure(self._say(self._shown(str(cause))), class_without_reply(cause)) from None
 
     async def _refusal(self, reply: HttpReply) -> BatchFailed:
         """Return what to raise for a reply that is no success."""
@@ -119,7 +120,7 @@ class HttpClient:
             told.append(self._shown(beginning.decode("utf-8", "replace")))
         text = self._say(": ".join(filter(None, told)))
         is_passing = reply.status == 429 or reply.status >= 500
-        return Unreachable(text) if is_passing else BatchFailed(text)
+        return (Unreachable if is_passing else BatchFailed)(text, class_of_status(reply.status))
 
     def _shown(self, text: str) -> str:
         """Return what the server said: without credentials, on one line, of 300 bytes at most.

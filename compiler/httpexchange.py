@@ -14,19 +14,26 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from ssl import SSLEOFError, SSLError
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.compiler.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientResponse, ClientSession
+    from aiohttp import ClientError, ClientResponse, ClientSession, ClientSSLError
     from yarl import URL
 
     from headrace.compiler.clock import Clock
+    from headrace.compiler.httpbodies import SentBytes
     from headrace.compiler.schema.urls import ParsedUrl
 
 REDIRECTS = 10
 JSON = "application/json"
+
+NO_CONNECTION = "no connection"
+SENT = "no answer to what was sent"
+NOT_HTTP = "not HTTP"
+NOT_REDIRECTED = "a redirect that leads nowhere"
 
 _KEEPS_METHOD = (307, 308)
 
@@ -68,18 +75,22 @@ class HttpReply(Protocol):
 
 
 class NoReply(HeadraceError):
-    """There is no answer; ``is_passing``: there may be one later."""
+    """There is no answer; ``is_passing``: there may be one later.
 
-    def __init__(self, why: str, *, is_passing: bool = True) -> None:
+    ``code`` is what it is known by: nothing was sent, all of it may have been, or who is there does not
+    speak HTTP or points to nowhere. None: nobody knows.
+    """
+
+    def __init__(self, why: str, *, is_passing: bool = True, code: str | None = None) -> None:
         super().__init__(why)
-        self.is_passing = is_passing
+        self.is_passing, self.code = is_passing, code
 
 
 class TooLate(NoReply):
-    """There is no answer in time."""
+    """There is no answer in time, as a rule to what was sent."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"no answer within {seconds} s")
+    def __init__(self, seconds: float, code: str = SENT) -> None:
+        super().__init__(f"no answer within {seconds} s", code=code)
 
 
 class Exchange(Protocol):
@@ -109,6 +120,9 @@ class ServerExchange:
         from multidict import CIMultiDict
         from yarl import URL
 
+        from headrace.compiler.httpbodies import SentBytes
+
+        self._sent_bytes = SentBytes
         self._clock, self._verb, self._seconds = clock, target.verb, target.seconds
         self._url = URL(target.address.location)
         self._headers = CIMultiDict({"Content-Type": target.media_type, "User-Agent": "headrace"})
@@ -122,9 +136,7 @@ class ServerExchange:
     async def __call__(self, body: bytes) -> AsyncIterator[HttpReply]:
         """Send it; redirects are followed where they are safe."""
         with self._clock.outside():
-            with _worded(self._seconds):
-                reply = await self._sent(body)
-            async with reply:
+            async with await self._sent(body) as reply:
                 yield ServerReply(reply, self._seconds)
 
     async def close(self) -> None:
@@ -140,18 +152,26 @@ class ServerExchange:
             self._session = ClientSession(cookie_jar=DummyCookieJar(), timeout=timeout)
         url = self._url
         for _ in range(REDIRECTS):
-            try:
-                reply = await self._session.request(
-                    self._verb, url, data=body, headers=self._headers, allow_redirects=False
-                )
-            except ValueError as cause:  # about the url: that of a redirect is what a server says
-                raise NoReply(f"cannot be requested: {cause}", is_passing=False) from None
+            reply = await self._answered(self._session, url, self._sent_bytes(body))
             target = _redirection(reply)
             if target is None:
                 return reply
             reply.release()
             url = target
-        raise NoReply(f"redirected more than {REDIRECTS} times", is_passing=False)
+        why = f"redirected more than {REDIRECTS} times"
+        raise NoReply(why, is_passing=False, code=NOT_REDIRECTED)
+
+    async def _answered(self, session: ClientSession, url: URL, body: SentBytes) -> ClientResponse:
+        with _worded(self._seconds, body):
+            try:
+                return await session.request(
+                    self._verb, url, data=body, headers=self._headers, allow_redirects=False
+                )
+            # About the url: that of a redirect is what a server says. Or about a certificate.
+            except ValueError as cause:
+                code = NOT_HTTP if isinstance(cause, OSError) else NOT_REDIRECTED
+                why = f"cannot be requested: {cause}"
+                raise NoReply(why, is_passing=False, code=code) from None
 
 
 class ServerReply:
@@ -175,17 +195,41 @@ class ServerReply:
 
 
 @contextmanager
-def _worded(seconds: float) -> Iterator[None]:
-    """Have the errors of the driver be ours. None is a cause of them: they show headers of the request."""
+def _worded(seconds: float, body: SentBytes | None = None) -> Iterator[None]:
+    """Have the errors of the driver be ours. None is a cause of them: they show headers of the request.
+
+    ``body`` is the one of a request without an answer; None: there is the beginning of an answer.
+    """
     from aiohttp import ClientConnectionError, ClientError
 
     try:
         yield
     except TimeoutError:
-        raise TooLate(seconds) from None
+        raise TooLate(seconds, _how_far(body)) from None
     except ClientError as cause:
         is_passing = isinstance(cause, ClientConnectionError)
-        raise NoReply(_why(cause), is_passing=is_passing) from None
+        code = NOT_HTTP if _is_strange(cause) else _how_far(body)
+        raise NoReply(_why(cause), is_passing=is_passing, code=code) from None
+
+
+def _how_far(body: SentBytes | None) -> str:
+    return SENT if body is None or body.is_begun else NO_CONNECTION
+
+
+def _is_strange(cause: ClientError) -> bool:
+    """Return whether somebody is there who does not speak as the url says."""
+    from aiohttp import ClientResponseError, ClientSSLError
+
+    if isinstance(cause, ClientSSLError):
+        told = _told_of_tls(cause)
+        # The end of a connection is none of its answers: it may be another one the next time.
+        return isinstance(told, SSLError) and not isinstance(told, SSLEOFError)
+    return isinstance(cause, ClientResponseError)
+
+
+def _told_of_tls(cause: ClientSSLError) -> BaseException:
+    refusal: BaseException = getattr(cause, "certificate_error", None) or cause.os_error
+    return refusal
 
 
 def _redirection(reply: ClientResponse) -> URL | None:
@@ -218,7 +262,7 @@ def _why(cause: ClientError) -> str:
         case ServerDisconnectedError():
             return "the server closed the connection without an answer"
         case ClientSSLError():
-            refusal = getattr(cause, "certificate_error", None) or cause.os_error
+            refusal = _told_of_tls(cause)
             reason = str(getattr(refusal, "reason", None) or refusal).replace("_", " ").lower()
             return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
         case OSError() if cause.errno:

@@ -9,12 +9,14 @@ from headrace.compiler.component.branches import FAILED, Branch
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.failingmessages import FAILS_AS_A_WHOLE
+from headrace.compiler.component.failureclasses import FailureClasses, FailureRow
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.component.retry import RETRY, Retrying, retry_of
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
+from headrace.compiler.httpfailures import HTTP_FAILURES
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.largejson import encode_large
 from headrace.compiler.schema.fields import Choice
@@ -32,6 +34,9 @@ PIPELINES = (
     "give each value a pipeline that reads this one, filters by the field and posts to its own url"
 )
 """What to do instead of a template in a url."""
+NO_ARRAY = FailureRow(
+    "no_array", "invalid", (), "the reply is not a JSON array, or is longer than 16 MiB"
+)
 
 
 class HttpTransform(
@@ -53,6 +58,7 @@ class HttpTransform(
 
     drivers = ("aiohttp",)
     promises: ClassVar = (HOLDS_NOTHING,)
+    failure_classes: ClassVar = FailureClasses(*HTTP_FAILURES.rows, NO_ARRAY)
     is_gathering: ClassVar[bool] = True
     asks: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"

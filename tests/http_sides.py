@@ -15,6 +15,14 @@ from tests.doubles import StubContext
 BEARER = {"type": "bearer", "token": "${TOKEN}"}
 HEADER = {"type": "header", "name": "X-Key", "value": "${KEY}"}
 
+STATUSES = {
+    "unavailable": (408, 425, 429, 500, 502, 503, 504, 599, 999),
+    "misconfigured": (300, 301, 304, 399, 401, 403, 404, 405, 410),
+    "invalid": (400, 402, 406, 409, 411, 413, 414, 415, 422, 431, 451, 499),
+}
+"""Answers by the class of their failure."""
+CLASSES = [(status, failure) for failure, statuses in STATUSES.items() for status in statuses]
+
 
 def resolves_to_nothing(key: str) -> Fault:
     """Return why a credential is refused that is empty."""

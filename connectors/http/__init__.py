@@ -19,6 +19,7 @@ from headrace.compiler.component.promises import (
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.httpexchange import JSON
+from headrace.compiler.httpfailures import HTTP_FAILURES
 from headrace.compiler.schema.fields import Choice, Integer, Number, refused
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
@@ -178,6 +179,7 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
 
     drivers = ("aiohttp",)
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = HTTP_FAILURES
 
     url: ParsedUrl = option(
         HttpUrl(fixed=Fixed()),

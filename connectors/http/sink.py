@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import encode_large
@@ -29,13 +32,29 @@ class HttpSink(AwaitingSink):
     async def write(self, batch: Batch) -> None:
         """Send the batch, or its messages in order until one is refused."""
         if self._bodies is not None:
-            for body in await self._bodies.of_any(batch):
-                await self._client.send(body)
-        elif is_large(batch) and not self._is_single:
+            await self._send_each(await self._bodies.of_any(batch))
+        elif self._is_single:
+            await self._send_each(map(encode, batch))
+        elif is_large(batch):
             await self._client.send(await encode_large(batch, self._clock))
         else:
-            for each in batch if self._is_single else [batch]:
-                await self._client.send(encode(each))
+            await self._client.send(encode(batch))
+
+    async def _send_each(self, bodies: Iterable[bytes]) -> None:
+        """Send messages, each by itself.
+
+        Raises:
+            BatchFailed: one of them fails. Those before it are done.
+        """
+        sent = 0
+        try:
+            for body in bodies:
+                await self._client.send(body)
+                sent += 1
+        except BatchFailed as cause:
+            text = str(cause)
+            refused = {sent: text} if cause.failure == "invalid" else {}
+            raise type(cause)(text, cause.failure, done=range(sent), refused=refused) from None
 
     async def finish(self) -> None:
         """Close the session."""

@@ -13,7 +13,9 @@ from headrace.compiler.jsontext import Decoding, encode
 from headrace.operators.httptransform import HttpTransform
 from tests.covered import Covered
 from tests.doubles import StubContext, refusals
+from tests.http_sides import CLASSES
 from tests.peer import Peer, peer, replies
+from tests.promises import promise
 from tests.virtual import virtual
 
 
@@ -201,11 +203,76 @@ async def test_a_server_that_hangs_fails_the_batch_after_30_seconds():
     async with peer() as server:
         server.answers = [hangs, replies("[2]")]
         url = server.url()
-        out, failures = await handed_on({"url": url}, [1], [2])
+        ctx = StubContext()
+        out, failures = await handed_on({"url": url}, [1], [2], ctx=ctx)
         hanging.set()
 
     assert out == [[2]]
+    assert ctx.classes == ["unclear"]
     assert failures == [f"POST {url}: no answer within 30 s"]
+
+
+# Classes of failures
+
+
+@promise(
+    "http.transform.fails.later",
+    "http.transform.fails.broken",
+    "http.transform.fails.not_let_in",
+    "http.transform.fails.nothing_there",
+    "http.transform.fails.redirected",
+    "http.transform.fails.refused",
+)
+async def test_an_answer_has_the_class_of_its_status(server: Peer):
+    server.answers = [replies(status=status) for status, _ in CLASSES]
+    ctx = StubContext()
+
+    await handed_on({"url": server.url()}, *[[each] for each, _ in CLASSES], ctx=ctx)
+
+    assert ctx.classes == [failure for _, failure in CLASSES]
+
+
+@promise("http.transform.fails.no_array")
+async def test_a_reply_that_is_no_array_is_invalid(server: Peer):
+    server.answers = [replies("{}"), replies("["), replies("[111111111]")]
+    ctx = StubContext()
+
+    await handed_on({"url": server.url()}, [1], [2], [3], ctx=ctx, most_reply_bytes=10)
+
+    assert ctx.classes == ["invalid"] * 3
+
+
+@promise("http.transform.fails.no_answer", "http.transform.fails.stranger")
+async def test_nobody_who_answers_is_unavailable_and_somebody_else_misconfigured(server: Peer):
+    ctx, other = StubContext(), StubContext()
+
+    await handed_on({"url": "http://nowhere.invalid/"}, [1], ctx=ctx)
+    await handed_on({"url": server.url().replace("http:", "https:")}, [1], ctx=other)
+
+    assert (ctx.classes, other.classes) == (["unavailable"], ["misconfigured"])
+
+
+@promise("http.transform.fails.cut_off")
+async def test_an_answer_that_does_not_come_or_breaks_off_is_unclear(server: Peer):
+    async def hangs_up(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async def breaks_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"[1, 2")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    server.answers = [hangs_up, breaks_off]
+    ctx = StubContext()
+
+    await handed_on({"url": server.url()}, [1], [2], ctx=ctx)
+
+    assert ctx.classes == ["unclear"] * 2
 
 
 def test_it_may_hand_on_more_than_it_was_given():
