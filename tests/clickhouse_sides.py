@@ -157,6 +157,10 @@ class Passage:
         """Let nothing of the next insert through."""
         self._cuts = True
 
+    def close(self) -> None:
+        """Let nobody else in; who is in goes on."""
+        self._server.close()
+
     async def __aenter__(self) -> Passage:
         self._server = await asyncio.start_server(self._serve, HOST, 0)
         return self

@@ -25,6 +25,7 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, ClickHouseTable
+from headrace.connectors.clickhouse.errorcodes import CLICKHOUSE_FAILURES
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.refusal import turned_away
 from headrace.connectors.network.tls import TlsFiles
@@ -233,6 +234,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
 
     drivers = ("aiohttp",)
     promises: ClassVar = (OUTPUT, OUTPUT_TOKENS)
+    failure_classes: ClassVar = CLICKHOUSE_FAILURES
 
     connection: str = option(ConnectionName("clickhouse"), "Connection to write to.")
     order_by: tuple[str, ...] = option(

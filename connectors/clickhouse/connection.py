@@ -16,7 +16,6 @@ import re
 import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from urllib.parse import urlsplit
 
 from aiohttp import (
@@ -34,8 +33,16 @@ from aiohttp import (
 from yarl import URL
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.errors import BuildRefused, FailureClass, Unreachable
+from headrace.compiler.httpbodies import SentBytes, SentPieces
 from headrace.compiler.schema.urls import ParsedUrl
+from headrace.connectors.clickhouse.errorcodes import (
+    CLICKHOUSE_FAILURES,
+    OVERLOADED,
+    PASSING_STATUSES,
+    TOO_MANY_PARTITIONS,
+    by_status,
+)
 from headrace.connectors.network.refusal import (
     CONNECT_SECONDS,
     MOST_SAID,
@@ -50,43 +57,6 @@ LARGE = 1024 * 1024
 """Bytes above which a body is sent in pieces."""
 
 CODE_HEADER = "X-ClickHouse-Exception-Code"
-
-UNKNOWN_TABLE = 60
-UNKNOWN_DATABASE = 81
-ACCESS_DENIED = 497
-NOT_CONVERTED = frozenset({44, 48, 53, 70})
-"""Codes for a block whose types the server does not convert to those of the table: ILLEGAL_COLUMN,
-NOT_IMPLEMENTED, TYPE_MISMATCH, CANNOT_CONVERT_TYPE."""
-
-OVERLOADED = frozenset(
-    {
-        75,  # CANNOT_WRITE_TO_FILE_DESCRIPTOR: the disk
-        159,  # TIMEOUT_EXCEEDED
-        160,  # TOO_SLOW
-        201,  # QUOTA_EXCEEDED
-        202,  # TOO_MANY_SIMULTANEOUS_QUERIES
-        209,  # SOCKET_TIMEOUT
-        210,  # NETWORK_ERROR: between servers
-        225,  # NO_ZOOKEEPER
-        236,  # ABORTED: it shuts down
-        241,  # MEMORY_LIMIT_EXCEEDED
-        242,  # TABLE_IS_READ_ONLY: its replica has lost its keeper
-        243,  # NOT_ENOUGH_SPACE
-        252,  # TOO_MANY_PARTS
-        285,  # TOO_FEW_LIVE_REPLICAS
-        286,  # UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
-        319,  # UNKNOWN_STATUS_OF_INSERT
-        394,  # QUERY_WAS_CANCELLED
-        439,  # CANNOT_SCHEDULE_TASK
-        745,  # SERVER_OVERLOADED
-        999,  # KEEPER_EXCEPTION
-    }
-)
-"""Codes that the same insert may not be answered with in a while, or that a pause helps against."""
-NOT_LET_IN = frozenset({192, 193, 194, 516})
-"""Codes for whoever does not get in: the user, its password."""
-PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
-"""HTTP statuses of what stands before a server, or of one that does not say more."""
 
 _MOST_READ = 4 * MOST_SAID
 """Characters of a sentence, and of the end of an answer, that are looked at: rows may stand there."""
@@ -121,8 +91,16 @@ class Limits:
     """What is read of an error: the server quotes rows in it, of whatever length."""
 
 
-class ConnectionLost(Unreachable):
-    """The connection broke after something was sent: nobody knows whether the server has it."""
+class NotAnswered(Unreachable):
+    """There was no answer. Where something was sent, nobody knows whether the server has it."""
+
+    def __init__(self, text: str, *, is_sent: bool) -> None:
+        super().__init__(text)
+        self.is_sent = is_sent
+
+
+class ConnectionLost(NotAnswered):
+    """The connection broke before there was an answer."""
 
 
 class ClickHouseServer:
@@ -167,7 +145,7 @@ class ClickHouseServer:
         Raises:
             ErrorAnswer: it says no.
             BuildRefused: TLS as configured cannot work, or somebody else answers.
-            Unreachable: it does not answer; `ConnectionLost` if it may have run the statement all the same.
+            Unreachable: it does not answer; `NotAnswered` if it may have run the statement all the same.
         """
         if self._session is None:
             # Of the running loop. One connection carries one insert after the other.
@@ -181,7 +159,7 @@ class ClickHouseServer:
             )
         seconds = seconds or self.limits.answer_seconds
         url = URL(self._url).with_query({"query": statement, **parameters})
-        sent = body if len(body) <= LARGE else BytesIO(body)
+        sent = SentBytes(body) if len(body) <= LARGE else SentPieces(body)
         clock = self._ctx.clock
         try:
             with clock.outside():
@@ -192,9 +170,10 @@ class ClickHouseServer:
                     return await self._read(response)
         # None of the driver's errors is a cause of ours: they show the headers of the request.
         except TimeoutError:
-            raise self._outage.of(f"does not answer within {seconds:g} s") from None
+            told = self._outage.of(f"does not answer within {seconds:g} s")
+            raise NotAnswered(str(told), is_sent=sent.is_begun) from None
         except ClientError as cause:
-            raise await self._not_answered(cause) from None
+            raise await self._not_answered(cause, is_sent=sent.is_begun) from None
 
     async def close(self) -> None:
         """Close the connection."""
@@ -236,7 +215,7 @@ class ClickHouseServer:
             )
         raise answer(response.status, code, said[:most].decode("utf-8", "replace"))
 
-    async def _not_answered(self, cause: Exception) -> Exception:
+    async def _not_answered(self, cause: Exception, *, is_sent: bool) -> Exception:
         """Return what to raise for a request without an answer."""
         if isinstance(cause, ClientConnectorCertificateError | ClientSSLError):
             told = getattr(cause, "certificate_error", None) or getattr(cause, "os_error", None)
@@ -251,7 +230,7 @@ class ClickHouseServer:
                 return turned_away(fault)
         if isinstance(cause, ClientResponseError):
             return self.stranger()
-        return ConnectionLost(str(self._outage.of("closed the connection")))
+        return ConnectionLost(str(self._outage.of("closed the connection")), is_sent=is_sent)
 
 
 @dataclass(eq=False)
@@ -268,8 +247,18 @@ class ErrorAnswer(Exception):
         """Whether the answer may be another one in a while."""
         if self.code is None:
             return self.status in PASSING_STATUSES
-        # The code of a table with too many parts is that of a batch for too many of them as well.
-        return self.code in OVERLOADED and not self.sentence.startswith(_TOO_MANY_AT_ONCE)
+        return self.code in OVERLOADED and not self._is_of_one_insert
+
+    @property
+    def failure(self) -> FailureClass:
+        """The class of what was not done because of it."""
+        if self.code is None:
+            return CLICKHOUSE_FAILURES.of(*by_status(self.status, f"{self.status // 100}xx"))
+        return CLICKHOUSE_FAILURES.of(TOO_MANY_PARTITIONS if self._is_of_one_insert else self.code)
+
+    @property
+    def _is_of_one_insert(self) -> bool:
+        return self.sentence.startswith(_TOO_MANY_AT_ONCE)
 
     @property
     def title(self) -> str:

@@ -11,7 +11,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable, class_of
+from headrace.compiler.httpfailures import CUT_OFF
 from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import (
@@ -23,14 +24,17 @@ from headrace.connectors.clickhouse.clickhouse_table import (
     unfit,
 )
 from headrace.connectors.clickhouse.connection import (
-    ACCESS_DENIED,
-    NOT_CONVERTED,
-    NOT_LET_IN,
-    UNKNOWN_DATABASE,
-    UNKNOWN_TABLE,
     ClickHouseServer,
     ConnectionLost,
     ErrorAnswer,
+    NotAnswered,
+)
+from headrace.connectors.clickhouse.errorcodes import (
+    ACCESS_DENIED,
+    NOT_CONVERTED,
+    TURNED_AWAY,
+    UNKNOWN_DATABASE,
+    UNKNOWN_TABLE,
 )
 from headrace.connectors.clickhouse.native import Blocks
 from headrace.connectors.tables.output import PAYLOAD
@@ -100,7 +104,11 @@ class ClickHouseSink(AwaitingSink):
         except ErrorAnswer as said:
             raise self._failure(said) from None
         except BuildRefused as refused:  # since it was built: not for every batch anew
-            raise Unreachable(str(refused)) from None
+            raise Unreachable(str(refused), class_of(refused)) from None
+        except NotAnswered as cause:
+            if not cause.is_sent:
+                raise
+            raise Unreachable(str(cause), CUT_OFF.failure) from None
 
     async def finish(self) -> None:
         """Hang up."""
@@ -116,10 +124,14 @@ class ClickHouseSink(AwaitingSink):
             }
         try:
             await self._sent(block, parameters)
-        except ConnectionLost:
+        except ConnectionLost as lost:
             if not self._has_tokens:
                 raise
-            await self._sent(block, parameters)
+            try:
+                await self._sent(block, parameters)
+            except Unreachable as cause:
+                is_sent = lost.is_sent or (isinstance(cause, NotAnswered) and cause.is_sent)
+                raise NotAnswered(str(cause), is_sent=is_sent) from None
 
     async def _sent(self, block: bytes, parameters: Mapping[str, str]) -> None:
         await self._server.ask(
@@ -167,7 +179,7 @@ class ClickHouseSink(AwaitingSink):
         try:
             await self._server.ask(self._insertion, self._parameters, nothing)
         except ErrorAnswer as said:
-            if said.code in NOT_CONVERTED:
+            if said.code in NOT_CONVERTED.codes:
                 path: Path = ("table",)
                 named, columns = said.column(self._table.names), self._table.columns
                 if named is not None and columns[0] is not PAYLOAD:
@@ -194,12 +206,12 @@ class ClickHouseSink(AwaitingSink):
         """Return what to raise for a batch that is refused, in words that are the same each time."""
         signature = said.signature(self._table.names)
         text = f"{self._server.where} says {signature}"
-        if said.is_passing or said.code in NOT_LET_IN:
-            return Unreachable(text)
+        if said.is_passing or said.code in TURNED_AWAY.codes:
+            return Unreachable(text, said.failure)
         if said.sentence and signature not in self._told:
             self._told.add(signature)
             self._ctx.warn(f"{text}: {self._server.quoted(said.sentence)} (told this once)")
-        return BatchFailed(text)
+        return BatchFailed(text, said.failure)
 
 
 class DeduplicationTokens:
