@@ -23,6 +23,7 @@ from tests.promises import promise
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 from tests.services.server import free_port
+from tests.whole.stores.cramped import CrampedClickHouse
 
 pytestmark = pytest.mark.usefixtures("front_of_ours")
 
@@ -148,6 +149,22 @@ async def test_a_table_that_takes_nothing_for_now_is_unavailable(
 
     assert said(failed, access) == f"'Code {code}'"
     assert (type(failed.value), failed.value.failure) == (Unreachable, "unavailable")
+
+
+@promise("clickhouse.output.fails.disk_full")
+@pytest.mark.skipif("sys.platform != 'linux'", reason="needs namespaces")
+async def test_a_full_disk_is_unavailable_until_there_is_room(tmp_path: Path):
+    with CrampedClickHouse(tmp_path) as it:
+        async with started(output("t", TEXT), context(it.access)) as sink:
+            it.disk.fill(it)
+            with pytest.raises(Unreachable) as failed:
+                await sink.write([{"n": "x" * 1_000_000}])
+            it.disk.clear(it)
+            await sink.write([{"n": "y"}])
+
+        assert said(failed, it.access) == "'Code 243 NOT_ENOUGH_SPACE'"
+        assert it.access.rows("SELECT n FROM t") == [["y"]]
+    assert failed.value.failure == "unavailable"
 
 
 @promise("clickhouse.output.fails.no_answer")
@@ -404,6 +421,16 @@ async def test_an_answer_that_gets_lost_is_unclear(access: Access):
 
     assert failed.value.failure == "unclear"
     assert access.rows("SELECT n FROM t") == [[1]]
+
+
+@promise("clickhouse.output.fails.cut_off")
+async def test_a_large_batch_that_breaks_off_on_its_way_is_unclear(access: Access):
+    async with Passage(access) as way, started(output("t", TEXT), context(way.access)) as it:
+        way.cut()
+        with pytest.raises(Unreachable) as failed:
+            await it.write([{"n": "x" * 8_000_000}] * 4)
+
+    assert failed.value.failure == "unclear"
 
 
 @promise("clickhouse.output.fails.cut_off")
