@@ -25,6 +25,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
+from headrace.connectors.nats.failures import FAILURES
 from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
@@ -291,6 +292,7 @@ class NatsOutput(MessageOutput, kind="nats", listed=5):
 
     drivers = ("nats.aio.client",)
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
     subject: str = option(

@@ -20,8 +20,9 @@ from nats import errors
 from nats.aio.client import Client
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, FailureClass, Unreachable
 from headrace.connectors.nats import EXPECTED, WAITING_BYTES, WAITING_MESSAGES, NatsServer
+from headrace.connectors.nats.failures import DENIED, FAILURES, UNCONFIRMED
 from headrace.connectors.network.portions import portions
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import CERTIFICATE, handshake_fault
@@ -35,7 +36,6 @@ TURN_MESSAGES = 256
 """How many messages are taken in before everybody else on the loop has a turn."""
 
 _ERRNO = re.compile(r"\[Errno (\d{1,6})\]")
-_DENIED = "permissions violation"
 _UNKNOWN = "the host name cannot be resolved"
 
 
@@ -201,7 +201,8 @@ class NatsClient:
         """
         self.denied = ""
         head = f"PUB {subject} ".encode()
-        async with self._confirming("the batch, so some of it may have been delivered"):
+        what = "the batch, so some of it may have been delivered"
+        async with self._confirming(what, FAILURES.of(UNCONFIRMED)):
             # A connection that is closed still sends what it has taken: a little at a time, so that
             # the rest of what is given up stays here.
             for portion in portions(bodies, WRITE_BYTES):
@@ -210,7 +211,8 @@ class NatsClient:
                 await self.driver._send_command(lines)
                 self._go_on()
         if self.denied:
-            raise BatchFailed(f"{self.server.where} does not permit it: {self.denied}")
+            said = f"{self.server.where} does not permit it: {self.denied}"
+            raise BatchFailed(said, FAILURES.of(DENIED))
 
     async def end(self) -> None:
         """Close at once, whether or not somebody is there: what counts has been confirmed."""
@@ -219,7 +221,9 @@ class NatsClient:
                 await self.driver.close()
 
     @asynccontextmanager
-    async def _confirming(self, what: str) -> AsyncIterator[None]:
+    async def _confirming(
+        self, what: str, failure: FailureClass = "unavailable"
+    ) -> AsyncIterator[None]:
         """Send something, and return when the server has dealt with it. Raises Unreachable."""
         try:
             async with self._ctx.clock.within(self._limits.confirm_seconds) as self._waiting:
@@ -230,7 +234,8 @@ class NatsClient:
         except (errors.Error, OSError) as cause:
             silence = f"nothing within {self._limits.confirm_seconds:g} s"
             why = (self.last_words or "the connection was lost") if self.is_over else silence
-            raise Unreachable(f"{self.server.where} did not confirm {what}: {why}") from cause
+            said = f"{self.server.where} did not confirm {what}: {why}"
+            raise Unreachable(said, failure) from cause
         finally:
             self._waiting = None
 
@@ -245,7 +250,7 @@ class NatsClient:
     async def _failed(self, cause: Exception) -> None:
         """Take what goes wrong, and what the server says without hanging up."""
         self._failures.append(cause)
-        if _DENIED in str(cause):
+        if DENIED.lower() in str(cause).lower():
             self.denied = self.words(cause)
             self.news(self)
         elif not self.driver.is_connecting:

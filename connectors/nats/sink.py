@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable, class_of
 from headrace.compiler.largejson import in_slices
 from headrace.connectors.nats.connection import NatsClient, NatsServers
+from headrace.connectors.nats.failures import FAILURES, TOO_LARGE
 from headrace.connectors.network.messageoutput import MessageBodies
 
 
@@ -36,12 +37,15 @@ class NatsSink(AwaitingSink):
         try:
             client = await self._connected()
         except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server
-            raise Unreachable(str(cause)) from cause
-        check = self._checking(len(bodies), client)
+            raise Unreachable(str(cause), class_of(cause)) from cause
+        most, too_large = client.driver.max_payload, dict[int, int]()
+        check = _checking(most, too_large)
         if is_sliced:
             await in_slices(bodies, check, self._ctx.clock)
         else:
             check(bodies)
+        if too_large:
+            raise self._too_large(too_large, len(bodies), most, client.server.where)
         try:
             await client.send(self._subject, bodies)
         except (Unreachable, asyncio.CancelledError):
@@ -60,20 +64,33 @@ class NatsSink(AwaitingSink):
             self._client = await self._servers.connect()
         return self._client
 
-    def _checking(self, count: int, client: NatsClient) -> Callable[[list[bytes]], None]:
-        """Return what raises `BatchFailed` for a message that the server would hang up on.
+    def _too_large(
+        self, sizes: Mapping[int, int], count: int, most: int, where: str
+    ) -> BatchFailed:
+        """Return what to raise for messages that a server would hang up on; warn of the first of them.
 
-        It is handed the messages of one batch in order, so many in all.
+        ``sizes`` are theirs by index, of a batch of so many.
         """
-        most, places = client.driver.max_payload, itertools.count(1)
+        index, size = next(iter(sizes.items()))
+        self._ctx.warn_once(f"message {index + 1} of {count} has {size:,} bytes")
+        takes = f"larger than the {most:,} bytes that {where} takes"
+        return BatchFailed(
+            f"a message is {takes}: nothing of the batch was sent",
+            FAILURES.of(TOO_LARGE),
+            refused={index: f"its {size:,} bytes are {takes}" for index, size in sizes.items()},
+        )
 
-        def check(bodies: list[bytes]) -> None:
-            for body, place in zip(bodies, places, strict=False):
-                if len(body) > most:
-                    self._ctx.warn_once(f"message {place} of {count} has {len(body):,} bytes")
-                    raise BatchFailed(
-                        f"a message is larger than the {most:,} bytes that {client.server.where}"
-                        " takes: nothing of the batch was sent"
-                    )
 
-        return check
+def _checking(most: int, too_large: dict[int, int]) -> Callable[[list[bytes]], None]:
+    """Return what notes the sizes of messages that have more bytes, by index.
+
+    It is handed the messages of one batch in order.
+    """
+    indices = itertools.count()
+
+    def check(bodies: list[bytes]) -> None:
+        for body, index in zip(bodies, indices, strict=False):
+            if len(body) > most:
+                too_large[index] = len(body)
+
+    return check

@@ -207,7 +207,7 @@ async def test_what_has_arrived_when_it_is_to_stop_is_read_out_and_nothing_else(
     async with subscribed(built) as reader, peer(nats_server) as publisher:
         publisher.publish("stop", 1, 2, 3)
         first = await arrived(reader, 1)
-        await until(lambda: built.close() + len(first) == 3)
+        await until(lambda: sum(built.close()) + len(first) == 3)
 
         assert built.stop() is True
         publisher.publish("stop", 4)

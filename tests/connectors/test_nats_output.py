@@ -10,6 +10,7 @@ from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.nats import NatsOutput
 from headrace.connectors.nats.connection import Limits
+from headrace.connectors.nats.failures import FAILURES
 from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, listening, peer, sink
@@ -83,6 +84,18 @@ async def test_a_message_that_is_too_large_fails_its_batch_and_no_other(tmp_path
     assert ctx.warnings == ["message 2 of 3 has 1,202 bytes"]
 
 
+@promise("nats.output.fails.too_large")
+async def test_of_a_batch_each_message_that_is_too_large_is_named(tmp_path):
+    with Nats(tmp_path, extra=["max_payload: 1000"]) as server:
+        async with sink(context(server), "a") as output:
+            cause = await failure(output, [1, "x" * 1200, 3, "x" * 2000])
+
+    takes = f"larger than the 1,000 bytes that {server.address} takes"
+    assert (cause.failure, cause.done) == ("invalid", ())
+    assert cause.refused == {1: f"its 1,202 bytes are {takes}", 3: f"its 2,002 bytes are {takes}"}
+
+
+@promise("nats.output.fails.denied")
 async def test_what_may_not_be_published_fails_with_the_words_of_the_server(tmp_path):
     users = '[{ user: u, password: p, permissions: { publish: { deny: ["Secret.>"] } } }]'
     with Nats(tmp_path, extra=[f"authorization {{ users: {users} }}"]) as server:
@@ -98,6 +111,7 @@ async def test_what_may_not_be_published_fails_with_the_words_of_the_server(tmp_
             f'{server.address} does not permit it: permissions violation for publish to "secret.a"',
         )
     ] * 2
+    assert [(each.failure, each.refused) for each in told] == [("misconfigured", {})] * 2
 
 
 async def failure(output, batch):
@@ -120,6 +134,7 @@ async def test_an_idle_connection_that_was_lost_costs_nothing(tmp_path):
                 assert await reader.several(1) == [2]
 
 
+@promise("nats.output.fails.away")
 async def test_nobody_there_is_unreachable_and_what_failed_is_never_delivered(tmp_path):
     with Nats(tmp_path) as server:
         async with sink(context(server), "a") as output:
@@ -136,8 +151,10 @@ async def test_nobody_there_is_unreachable_and_what_failed_is_never_delivered(tm
     assert [(type(cause), str(cause)) for cause in told] == [
         (Unreachable, f"{server.address} does not answer: connection refused")
     ] * 2
+    assert [each.failure for each in told] == ["unavailable"] * 2
 
 
+@promise("nats.output.fails.unconfirmed")
 @pytest.mark.parametrize("batch", [[1], ["x" * 100_000] * 200], ids=["small", "large"])
 async def test_a_batch_that_is_not_confirmed_fails_as_soon_as_the_server_dies(tmp_path, batch):
     with Nats(tmp_path) as server:
@@ -155,6 +172,7 @@ async def test_a_batch_that_is_not_confirmed_fails_as_soon_as_the_server_dies(tm
         f"{server.address} did not confirm the batch, so some of it may have been delivered:"
         " the connection was lost"
     )
+    assert cause.failure == "unclear"
 
 
 async def test_a_write_that_is_given_up_ends_nothing_but_itself(tmp_path, caplog):
@@ -170,6 +188,7 @@ async def test_a_write_that_is_given_up_ends_nothing_but_itself(tmp_path, caplog
     assert caplog.records == []
 
 
+@promise("nats.output.fails.unconfirmed")
 @pytest.mark.parametrize("batch", [[1], ["x" * (16 << 20)]], ids=["small", "large"])
 async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, batch):
     limits = Limits(confirm_seconds=0.2)
@@ -185,6 +204,7 @@ async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, batch):
             await output.write([2])
     assert isinstance(cause, Unreachable)
     assert str(cause).endswith("some of it may have been delivered: nothing within 0.2 s")
+    assert cause.failure == "unclear"
 
 
 @on_the_loop_of_the_server
@@ -209,6 +229,7 @@ async def test_of_what_is_given_up_only_what_the_system_has_taken_comes_later():
     assert 0 < came.count(b"PUB") < len(given_up) / 2
 
 
+@promise("nats.output.fails.turned_away")
 async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp_path):
     with Nats(tmp_path, user="u", password="p") as server:
         async with sink(context(server), "a") as output:
@@ -220,6 +241,8 @@ async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp
             cause = await failure(output, [3])
     assert isinstance(cause, Unreachable)
     assert str(cause) == f"{server.address} turns the connection away: Authorization Violation"
+    assert cause.failure == "misconfigured"
+    assert cause.failure == FAILURES.of("Authorization Violation")
 
 
 @pytest.mark.long
@@ -239,9 +262,10 @@ async def test_of_a_large_batch_with_a_message_that_is_too_large_nothing_is_sent
     ctx, large = context(nats_server, clock=TickingClock()), [*range(3 * LARGE_BATCH)]
     async with peer(nats_server) as reader, sink(ctx, "large.b") as output:
         await reader.subscribe("large.b")
-        with pytest.raises(BatchFailed, match="nothing of the batch was sent"):
+        with pytest.raises(BatchFailed, match="nothing of the batch was sent") as failed:
             await output.write([*large, "x" * 2_000_000, *large])
         await output.write([-1])
 
         assert await reader.several(1) == [-1]
     assert ctx.warnings == [f"message {len(large) + 1} of {2 * len(large) + 1} has 2,000,002 bytes"]
+    assert [*failed.value.refused] == [len(large)]
