@@ -27,6 +27,7 @@ from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
+from headrace.connectors.redis.failures import FAILURES
 
 if TYPE_CHECKING:
     from headrace.connectors.redis.connection import Limits, RedisServer
@@ -236,6 +237,7 @@ class RedisOutput(MessageOutput, kind="redis", listed=9, elsewhere="redis_pubsub
 
     drivers = ("redis.asyncio",)
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
     channel: str = option(

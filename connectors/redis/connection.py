@@ -26,7 +26,7 @@ from redis.exceptions import InvalidResponse, RedisError, ResponseError
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival
-from headrace.compiler.errors import Unreachable
+from headrace.compiler.errors import FailureClass, Unreachable
 from headrace.connectors.network.refusal import (
     CONNECT_SECONDS,
     Outage,
@@ -36,21 +36,12 @@ from headrace.connectors.network.refusal import (
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
 from headrace.connectors.redis import READ_BYTES, RedisUrl
+from headrace.connectors.redis.failures import FAILURES, PASSING, SIGN_IN, code_of
 
 WRITE_BYTES = 64 * 1024
 """Most that is given to the connection at once."""
 
 NOT_REDIS = "answers, and not as Redis does"
-
-PASSING = (
-    "LOADING ",
-    "BUSY ",
-    "MASTERDOWN ",
-    "TRYAGAIN ",
-    "CLUSTERDOWN ",
-    "ERR max number of clients",
-)
-"""How answers begin that will be others in a while."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,12 @@ class ErrorReply(str):
     @property
     def is_passing(self) -> bool:
         """Whether the answer will be another one in a while."""
-        return self.startswith(PASSING)
+        return code_of(self) in PASSING
+
+    @property
+    def failure(self) -> FailureClass:
+        """The class of what failed by it."""
+        return FAILURES.of(code_of(self))
 
 
 class RedisServer:
@@ -218,7 +214,7 @@ class RedisClient:
         named = await self._reply()
         # The name is a favour to operators, and may be forbidden; so is everything to a stranger, and
         # for a while to all.
-        if isinstance(named, ErrorReply) and (named.is_passing or named.startswith("NOAUTH")):
+        if isinstance(named, ErrorReply) and (named.is_passing or code_of(named) == SIGN_IN):
             raise self._server.refusal(named)
 
     async def ask(self, *command: str | bytes) -> Any:

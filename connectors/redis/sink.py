@@ -8,10 +8,11 @@ from typing import Any
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable, class_of
 from headrace.connectors.network.messageoutput import MessageBodies
 from headrace.connectors.network.portions import PORTION_MESSAGES, portions
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
+from headrace.connectors.redis.failures import FAILURES, UNANSWERED
 
 
 class RedisSink(AwaitingSink):
@@ -47,41 +48,57 @@ class RedisSink(AwaitingSink):
         """
         bodies = await self._bodies.of_any(batch)
         replies: list[Any] = []
+        client: RedisClient | None = None
         try:
             client = await self._connected()
             for portion in portions(bodies):
                 await client.publish(self._channel, portion, replies)
                 if _refusal(replies) is not None:
                     break
-        except Unreachable:
+        except Unreachable as cause:
             await self.finish()
             if _refusal(replies) is None:
+                if client is None:  # nothing was sent
+                    raise
                 if replies:
                     self._ctx.warn(
                         f"of a batch of {len(batch)} messages {len(replies)} were published before the"
                         " connection was lost; of the others nobody knows"
                     )
-                raise
+                failure, done = FAILURES.of(UNANSWERED), range(len(replies))
+                raise Unreachable(str(cause), failure, done=done) from cause
         except BuildRefused as refused:  # since it was built: not for every batch anew
-            raise Unreachable(str(refused)) from None
+            raise Unreachable(str(refused), class_of(refused)) from None
         if (refusal := _refusal(replies)) is None:
             return
         if refusal.is_passing:
             await self.finish()
-            raise self._server.refusal(refusal)
-        said = self._server.words(refusal)
-        if published := sum(type(reply) is int for reply in replies):
-            self._ctx.warn_once(
-                f"of a batch of {len(batch)} messages {published} were published: {said}"
-            )
-            said = f"published in part: {said}"
-        raise BatchFailed(said)
+        raise self._failed(refusal, replies, len(batch))
 
     async def finish(self) -> None:
         """Hang up."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
+
+    def _failed(self, refusal: ErrorReply, replies: Sequence[Any], count: int) -> BatchFailed:
+        """Return what to raise for a batch of so many messages one of which was refused, the first so."""
+        published = [index for index, reply in enumerate(replies) if type(reply) is int]
+        if refusal.is_passing:
+            passing = self._server.refusal(refusal)
+            return Unreachable(str(passing), refusal.failure, done=published)
+        said = self._server.words(refusal)
+        if published:
+            self._ctx.warn_once(
+                f"of a batch of {count} messages {len(published)} were published: {said}"
+            )
+            said = f"published in part: {said}"
+        refused = {
+            index: self._server.words(reply)
+            for index, reply in enumerate(replies)
+            if type(reply) is ErrorReply and reply.failure == "invalid"
+        }
+        return BatchFailed(said, refusal.failure, done=published, refused=refused)
 
     async def _rehearsed(self, client: RedisClient) -> ErrorReply | None:
         """Return what Redis has against publishing on the channel, if it tells."""

@@ -15,6 +15,7 @@ import redis
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.redis.connection import Limits
+from headrace.connectors.redis.sink import RedisSink
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.promises import promise
@@ -127,6 +128,7 @@ async def test_a_channel_that_the_user_may_not_publish_on_refuses_the_build(guar
     assert str(refused.value) == f"{guarded.address} says '{NO_CHANNEL}'"
 
 
+@promise("redis.output.fails.denied")
 async def test_a_user_who_may_use_no_transaction_learns_it_with_the_first_batch(guarded: Redis):
     async with started(sink(as_user("untold", guarded), "others")) as it:
         for _ in range(2):
@@ -135,6 +137,8 @@ async def test_a_user_who_may_use_no_transaction_learns_it_with_the_first_batch(
 
             assert str(failed.value) == f"{guarded.address} says '{NO_CHANNEL}'"
             assert not isinstance(failed.value, Unreachable)
+            assert failed.value.failure == "misconfigured"
+            assert (failed.value.done, failed.value.refused) == ([], {})
 
 
 async def test_a_user_who_may_not_end_a_transaction_publishes_all_the_same(guarded: Redis):
@@ -164,6 +168,8 @@ async def test_a_failed_batch_says_how_much_of_it_was_published(guarded: Redis):
     said = re.fullmatch(r"of a batch of 100000 messages (\d+) were published: (.*)", told)
     assert said is not None
     assert 5000 < int(said[1]) < 100_000
+    assert failed.value.failure == "misconfigured"
+    assert failed.value.done == [*range(int(said[1]))]
     assert said[2] == why
 
 
@@ -172,6 +178,7 @@ def seen(monitor: redis.client.Monitor, command: str) -> None:
     next(each for each in monitor.listen() if each["command"] == command)
 
 
+@promise("redis.output.fails.busy")
 async def test_a_server_that_is_busy_is_tried_again(tmp_path):
     with Redis(tmp_path, extra=["busy-reply-threshold 1"]) as server:
         async with started(sink(server, "busy")) as it:
@@ -179,6 +186,7 @@ async def test_a_server_that_is_busy_is_tried_again(tmp_path):
                 with pytest.raises(Unreachable) as failed:
                     await it.write([1])
                 assert str(failed.value).startswith(f"{server.address} says 'BUSY ")
+                assert failed.value.failure == "unavailable"
                 with pytest.raises(Unreachable):
                     await sink(server, "busy").start()
                 operator.script_kill()
@@ -203,7 +211,7 @@ def occupied(server: Redis) -> Iterator[None]:
     runner.join()
 
 
-@promise("redis.output.away")
+@promise("redis.output.away", "redis.output.fails.away")
 async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "gone")) as it:
@@ -214,6 +222,7 @@ async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
                 with pytest.raises(Unreachable) as failed:
                     await it.write([2])
                 told.add(str(failed.value))
+                assert failed.value.failure == "unavailable"
             await asyncio.to_thread(server.start)
 
             with listening(server, "gone") as published:
@@ -223,6 +232,7 @@ async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     assert told == {f"{server.address} does not answer: connection refused"}
 
 
+@promise("redis.output.fails.signed_out")
 async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "later")) as it:
@@ -234,8 +244,111 @@ async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(t
             with pytest.raises(Unreachable) as failed:
                 await it.write([1])
     assert str(failed.value) == f"{server.address} says 'NOAUTH Authentication required.'"
+    assert failed.value.failure == "misconfigured"
 
 
+@promise("redis.output.fails.signed_out")
+async def test_a_password_that_is_another_one_later_is_for_somebody_to_set(tmp_path):
+    with Redis(tmp_path, password="f1rst") as server:
+        async with started(sink(server, "later")) as it:
+            with client(server) as operator:
+                operator.config_set("requirepass", "n3xt")
+                operator.client_kill_filter(_type="normal", skipme=True)
+                await asyncio.to_thread(operator.ping)  # the loop sees it meanwhile
+
+            cause = await failure(it, [1])
+    assert str(cause).startswith(f"{server.address} says 'WRONGPASS ")
+    assert isinstance(cause, Unreachable)
+    assert cause.failure == "misconfigured"
+
+
+@promise("redis.output.fails.busy")
+async def test_a_server_that_has_clients_enough_is_tried_again(tmp_path):
+    with Redis(tmp_path) as server:
+        async with started(sink(server, "later")) as it:
+            with client(server) as operator:
+                operator.client_kill_filter(_type="normal", skipme=True)
+                operator.config_set("maxclients", 1)
+                await asyncio.to_thread(operator.ping)  # the loop sees it meanwhile
+
+                cause = await failure(it, [1])
+    assert str(cause) == f"{server.address} says 'ERR max number of clients reached'"
+    assert isinstance(cause, Unreachable)
+    assert cause.failure == "unavailable"
+
+
+@promise("redis.output.fails.no_command")
+async def test_a_server_without_the_command_is_for_somebody_to_set(tmp_path):
+    with Redis(
+        tmp_path, extra=[f'rename-command {each} ""' for each in ("PUBLISH", "MULTI")]
+    ) as it:
+        async with started(sink(it, "none")) as output:
+            cause = await failure(output, [1, 2])
+    assert f"{it.address} says 'ERR unknown command 'PUBLISH'" in str(cause)
+    assert not isinstance(cause, Unreachable)
+    assert (cause.failure, cause.done, cause.refused) == ("misconfigured", [], {})
+
+
+async def failure(output: RedisSink, batch: list) -> BatchFailed:
+    """Return what the writing of a batch raises."""
+    with pytest.raises(BatchFailed) as failed:
+        await output.write(batch)
+    return failed.value
+
+
+@pytest.mark.parametrize(
+    ("said", "raised", "failure_class", "at_fault"),
+    [
+        ("LOADING Redis is loading the dataset in memory", Unreachable, "unavailable", False),
+        ("CLUSTERDOWN Hash slot not served", Unreachable, "unavailable", False),
+        (
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            BatchFailed,
+            "unavailable",
+            False,
+        ),
+        (
+            "READONLY You can't write against a read only replica.",
+            BatchFailed,
+            "unavailable",
+            False,
+        ),
+        ("LOADINGS a code that nobody knows", BatchFailed, "invalid", True),
+    ],
+)
+async def test_an_error_among_the_answers_tells_what_is_done_and_maybe_what_is_at_fault(
+    said, raised, failure_class, at_fault
+):
+    answers = iter([":1", f"-{said}", ":0"])
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while command := await asked(reader):
+            answer = {b"PUBLISH": lambda: next(answers), b"MULTI": lambda: "-ERR no"}.get(command)
+            writer.write(f"{answer() if answer else '+OK'}\r\n".encode())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
+        where = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        async with started(sink(f"redis://{where}", "a")) as output:
+            cause = await failure(output, [1, 2, 3])
+
+    assert (type(cause), cause.failure) == (raised, failure_class)
+    assert cause.done == [0, 2]
+    assert cause.refused == ({1: f"{where} says '{said}'"} if at_fault else {})
+
+
+async def asked(reader: asyncio.StreamReader) -> bytes | None:
+    """Return the name of the next command; None when there is none."""
+    if not (head := await reader.readline()):
+        return None
+    words = []
+    for _ in range(int(head[1:])):
+        size = int((await reader.readline())[1:])
+        words.append((await reader.readexactly(size + 2)).removesuffix(b"\r\n"))
+    return words[0]
+
+
+@promise("redis.output.fails.unanswered")
 @pytest.mark.long
 async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     limits = Limits(answer_seconds=0.1)
@@ -248,6 +361,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
                 await it.finish()
                 assert watch.seconds < 0.5
     assert str(failed.value) == f"{server.address} does not answer any more"
+    assert (failed.value.failure, [*failed.value.done]) == ("unclear", [])
 
 
 @promise("redis.output.twice")
@@ -288,6 +402,7 @@ async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
                 assert watch.seconds < 0.5
 
 
+@promise("redis.output.fails.unanswered")
 @pytest.mark.long
 async def test_the_log_says_what_is_known_of_a_batch_when_the_connection_breaks(tmp_path):
     with Redis(tmp_path) as server:
@@ -302,11 +417,14 @@ async def test_the_log_says_what_is_known_of_a_batch_when_the_connection_breaks(
 
     assert str(failed.value) == f"{server.address} closed the connection"
     [warning] = ctx.warnings
-    assert re.fullmatch(
-        r"of a batch of 200000 messages \d+ were published before the connection was lost;"
+    known = re.fullmatch(
+        r"of a batch of 200000 messages (\d+) were published before the connection was lost;"
         " of the others nobody knows",
         warning,
     )
+    assert known is not None
+    assert failed.value.failure == "unclear"
+    assert [*failed.value.done] == [*range(int(known[1]))]
 
 
 async def test_what_comes_behind_a_large_batch_is_published_behind_it(redis_server: Redis):
