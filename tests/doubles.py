@@ -191,6 +191,11 @@ class StubContext:
             self.lost[said] += len(messages)
             self.failures.append(said)
 
+    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
+        """Keep what is told among its failures, and how many messages it has cost."""
+        self.lost[message] += count
+        self.fail(message, failure)
+
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         return per_batch(step, self.report, self.pacing, paced)
 

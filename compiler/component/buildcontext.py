@@ -222,6 +222,9 @@ class Context(Protocol):
     def lose(self, failed: FailedMessages) -> None:
         """Count the messages of one batch that it goes on without, and report each different failure."""
 
+    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
+        """Report that so many messages are lost which are not at hand: there was no time left for them."""
+
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         """Return the operator that runs a step, reports a failing batch and carries on.
 

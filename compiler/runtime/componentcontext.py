@@ -347,8 +347,7 @@ class ComponentContext:
     def report_unread(self, size: int) -> None:
         """Count a batch that an input has accepted and that nobody will read."""
         cause = Stopped("stopped before everything that was accepted went through", "unavailable")
-        self.fail(worded(cause), cause.failure)
-        self._failures.losses.add(self.stage, self.index, "stopped", size)
+        self.lose_count(worded(cause), size, cause.failure)
 
     def _count_lost(self, said: str, failure: FailureClass, lost: LostMessages) -> None:
         self._failures.report(self.stage, self.index, self.redact(said), lost=lost, failure=failure)
@@ -363,6 +362,10 @@ class ComponentContext:
             self._trace(cause)
             self._count_lost(said, class_of(cause), LostMessages(messages, "error", batch))
         self.took(SKIPPED)
+
+    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
+        self.fail(message, failure)
+        self._failures.losses.add(self.stage, self.index, "stopped", count)
 
     def report_lost(
         self, cause: BaseException, seconds: float | None = None, lost: Batch = NOTHING

@@ -25,6 +25,7 @@ from headrace.connectors.disk.parts import Rotation
 from headrace.connectors.disk.partsoutput import PartsOutput
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
+from headrace.connectors.s3.failures import FAILURES
 from headrace.connectors.s3.objectkeys import (
     PartitionPrefix,
     PartNumbers,
@@ -207,6 +208,7 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     drivers = ("headrace.connectors.s3.objectstore",)
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
     prefix: str = option(

@@ -32,7 +32,9 @@ from botocore.parsers import ResponseParserError
 from yarl import URL
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.errors import FailureClass
 from headrace.connectors.network.refusal import CONNECT_SECONDS, quoted, unanswered
+from headrace.connectors.s3 import failures
 
 MIB = 1024 * 1024
 PIECE_BYTES = 64 * 1024
@@ -40,37 +42,7 @@ PIECE_BYTES = 64 * 1024
 MODELS = ("service-2", "endpoint-rule-set-1")
 """What the library reads about a service to make a client, and keeps: a tenth of a second."""
 
-PASSING = frozenset(
-    {
-        "ConditionalRequestConflict",
-        "InternalError",
-        "OperationAborted",
-        "RequestTimeout",
-        "RequestTimeTooSkewed",
-        "ServiceUnavailable",
-        "SlowDown",
-        "ThrottlingException",
-        "TooManyRequests",
-    }
-)
-"""Codes of answers that will be others in a while."""
-OF_ALL = frozenset(
-    {
-        "AccountProblem",
-        "AuthorizationHeaderMalformed",
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidSecurity",
-        "InvalidToken",
-        "NoSuchBucket",
-        "NotSignedUp",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
-        "TokenRefreshRequired",
-    }
-)
-"""Codes of answers that are about who asks, when, and of which bucket, so that others would be the same."""
-DENIED = frozenset({"AccessDenied", "AllAccessDisabled", "403", "Forbidden"})
+DENIED = frozenset(map(str, failures.DENIED.codes))
 """Codes of a store that knows who asks, and does not let them do this."""
 TAKEN = frozenset({"PreconditionFailed", "412"})
 UNKNOWN_CONDITION = frozenset({"NotImplemented", "501"})
@@ -268,10 +240,15 @@ class StoreError:
         """Whether it has a code, as every answer with a body has; others may be of what stands before."""
         self.message = str(error.get("Message", ""))
         self._is_page = "html" in headers.get("content-type", "")
-        self.is_passing = self.status in (408, 429) or self.status >= 500 or self.code in PASSING
+        codes = failures.codes_of(self.code, self.status)
+        self.failure = failures.FAILURES.of(*codes)
+        """The class of what failed by it."""
+        self.is_passing = not failures.PASSING.isdisjoint(codes)
         """Whether the answer will be another one in a while."""
         is_refusal = 400 <= self.status < 500 and self.status not in (401, 404, 407)
-        self.is_of_this_request = is_refusal and not self.is_passing and self.code not in OF_ALL
+        self.is_of_this_request = (
+            is_refusal and not self.is_passing and self.code not in failures.OF_ALL
+        )
         """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
 
     def words(self, redact: Callable[[str], str], key: str = "") -> str:
@@ -322,6 +299,16 @@ def silence(cause: BaseException) -> str:
             return "closed the connection"
         case _:
             return f"cannot be asked: {type(cause).__name__}"
+
+
+def silence_class(cause: BaseException) -> FailureClass:
+    """Return the class of what failed because a store has not answered as stores do."""
+    if isinstance(cause, Redirected):
+        return failures.FAILURES.of(failures.REDIRECTED)
+    if tls_error(cause) is not None:
+        return failures.FAILURES.of(failures.TLS_BROKEN)
+    is_other = silence(cause) == NO_STORE
+    return failures.FAILURES.of(failures.NOT_S3 if is_other else failures.NO_ANSWER)
 
 
 def tls_error(cause: BaseException) -> ssl.SSLError | None:

@@ -22,7 +22,7 @@ from uuid import uuid4
 import msgspec
 
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.errors import HeadraceError
+from headrace.compiler.errors import FailureClass, HeadraceError
 from headrace.connectors.disk.packing import PACKINGS
 from headrace.connectors.disk.paths import NEW_FILE, Folder, write_whole
 from headrace.connectors.s3.objectkeys import LONGEST_KEY, holds_control
@@ -91,6 +91,10 @@ class ObjectPart:
 
 class Declined(HeadraceError):
     """The store does not take this part, whatever it does with others."""
+
+    def __init__(self, message: str, failure: FailureClass = "invalid") -> None:
+        super().__init__(message)
+        self.failure = failure
 
 
 class Taken(HeadraceError):

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from botocore.exceptions import ClientError
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.errors import FailureClass, Unreachable
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
 from headrace.connectors.s3.connection import (
@@ -30,6 +31,7 @@ from headrace.connectors.s3.connection import (
     client,
     session,
     silence,
+    silence_class,
     tls_error,
 )
 from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
@@ -93,13 +95,17 @@ class S3Store:
             answer = StoreError(cause)
             said = answer.words(self._ctx.redact, part.key)
             if answer.is_of_this_request:
-                raise Declined(f"{self._where} {said}") from None
-            raise self._outage.of(said) from None
+                raise Declined(f"{self._where} {said}", answer.failure) from None
+            raise self._out(said, answer.failure) from None
         except Redirected as cause:
-            raise self._outage.of(cause.words(self._ctx.redact)) from None
+            raise self._out(cause.words(self._ctx.redact), silence_class(cause)) from None
         except UNANSWERED as cause:
-            raise self._outage.of(silence(cause)) from None
+            raise self._out(silence(cause), silence_class(cause)) from None
         self._outage.over()
+
+    def _out(self, said: str, failure: FailureClass) -> Unreachable:
+        """Return what to raise when the store takes nothing now."""
+        return Unreachable(str(self._outage.of(said)), failure)
 
     async def close(self) -> None:
         """Hang up."""

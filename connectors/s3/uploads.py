@@ -11,10 +11,18 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.errors import HeadraceError, Unreachable
+from headrace.compiler.errors import HeadraceError, Unreachable, class_of
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.connectors.s3.failures import FAILURES, NO_ANSWER
 from headrace.connectors.s3.objectkeys import PartNumbers
-from headrace.connectors.s3.objectpart import ObjectPart, Taken, UnsentFile, UnsentFolder, reason
+from headrace.connectors.s3.objectpart import (
+    Declined,
+    ObjectPart,
+    Taken,
+    UnsentFile,
+    UnsentFolder,
+    reason,
+)
 from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.retries import AT_ONCE, RetryQueue, within
 
@@ -28,6 +36,7 @@ FINISH_SECONDS = 2.5
 """How long it waits for them in all."""
 STOP_SECONDS = 0.5
 """How long an upload may take to be given up."""
+UNSENDABLE = "some of what an earlier run has kept cannot be sent"
 
 
 class UploadQueue:
@@ -80,7 +89,7 @@ class UploadQueue:
         for each in wrong:
             self._ctx.warn(f"cannot send {each}")
         if wrong:
-            self._ctx.fail("some of what an earlier run has kept cannot be sent")
+            self._ctx.fail(UNSENDABLE, "misconfigured")
         if found:
             self._ctx.note(f"{_amount(found)} of an earlier run are uploaded now")
         self._sources = {part.source for part in found if part.source is not None}
@@ -160,7 +169,7 @@ class UploadQueue:
             await asyncio.to_thread(part.prepare)
         except (OSError, ValueError) as cause:
             self._ctx.warn(f"a part in {part.source.place} cannot be read: {reason(cause)}")
-            self._ctx.fail("some of what an earlier run has kept cannot be sent")
+            self._ctx.fail(UNSENDABLE, "misconfigured")
             del self.unsent[part]
             return False
         return True
@@ -182,9 +191,10 @@ class UploadQueue:
         is_told = isinstance(cause, HeadraceError | OSError)
         told = str(cause) if is_told else f"{type(cause).__name__}: {cause}".rstrip(": ")
         if isinstance(cause, Unreachable):
-            self._ctx.disconnected(told, seconds)
+            self._ctx.disconnected(told, seconds, cause.failure)
             return
-        self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}")
+        failure = cause.failure if isinstance(cause, Declined) else class_of(cause)
+        self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}", failure)
         if part.source is not None:
             self._ctx.warn_once(
                 f"a part in {part.source.place} of --data-dir is not taken, and stays there: {told}"
@@ -193,7 +203,7 @@ class UploadQueue:
     async def _failed(self, cause: Unreachable) -> None:
         """Report it, and wait before the next try, unless the pipeline is ending."""
         pause = self._backoff.next()
-        self._ctx.disconnected(str(cause), pause)
+        self._ctx.disconnected(str(cause), pause, cause.failure)
         self._is_failing = True
         await within(self._ctx.clock, pause, self._hurry.wait())
         self._hurry.clear()
@@ -266,7 +276,9 @@ class UploadQueue:
             lost = []
         if lost:
             self._ctx.warn(f"lost, because not uploaded in time: {_amount(lost)}; {why}")
-            self._ctx.fail("parts are lost: they could not be uploaded in time")
+            said = "parts are lost: they could not be uploaded in time"
+            count = sum(part.messages for part in lost)
+            self._ctx.lose_count(said, count, FAILURES.of(NO_ANSWER))
         if safe := [part for part in self.unsent if part.source is not None or not lost]:
             assert self._folder is not None
             self._ctx.warn(

@@ -55,6 +55,8 @@ async def test_what_is_not_uploaded_in_time_is_told_of_when_there_is_no_place_fo
         "lost, because not uploaded in time: 3 parts with 5 messages (10 bytes); with --data-dir they"
         " would be kept"
     ]
+    assert ctx.lost == {"parts are lost: they could not be uploaded in time": 5}
+    assert ctx.classes[-1] == "unavailable"
     assert shop.under_way == 0
 
 
