@@ -20,7 +20,13 @@ from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BuildRefused, NotWritable, OutsideRoot
+from headrace.compiler.errors import (
+    BuildRefused,
+    FailureClass,
+    NotWritable,
+    OutsideRoot,
+    class_of,
+)
 from headrace.compiler.schema.fields import ConnectionName
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
@@ -30,6 +36,7 @@ from headrace.connectors.disk.packing import (
     COMPRESSIONS,
     PACKINGS,
     Packing,
+    Uncompressed,
     compress_file,
     exists,
     packed_name,
@@ -45,6 +52,7 @@ from headrace.connectors.disk.paths import (
     is_inside,
     write_whole,
 )
+from headrace.connectors.disk.systemfailures import FAILURES, failure_of
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
@@ -154,6 +162,7 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
     """
 
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("file"), "Connection that names the directory.")
     path: str = option(
@@ -287,6 +296,12 @@ class OpenFile:
             os.close(self._folder)
 
 
+def _class_of(cause: BaseException) -> FailureClass:
+    if isinstance(cause, Uncompressed):
+        return cause.failure
+    return failure_of(cause) if isinstance(cause, OSError) else class_of(cause)
+
+
 class FileSink(AwaitingSink):
     """Writes one part after the other.
 
@@ -333,7 +348,7 @@ class FileSink(AwaitingSink):
             part = self._part or self._open()
             part.append(rows, messages)
         except OSError as cause:
-            raise NotWritable(self._say("writing to", cause)) from cause
+            raise NotWritable(self._say("writing to", cause), failure_of(cause)) from cause
         if self._rotation.is_full(part.rows):
             self._close()
 
@@ -377,7 +392,7 @@ class FileSink(AwaitingSink):
     def _closed(self, closing: Future[None]) -> None:
         self._closing.discard(closing)
         if (cause := closing.exception()) is not None:
-            self._ctx.fail(self._say("closing a part of", cause))
+            self._ctx.fail(self._say("closing a part of", cause), _class_of(cause))
 
     def _say(self, what: str, cause: BaseException) -> str:
         number = cause.errno if isinstance(cause, OSError) else None

@@ -13,12 +13,14 @@ import threading
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from contextlib import suppress
+from errno import errorcode
 from functools import cache, partial
 from queue import SimpleQueue
 from typing import ClassVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.failureclasses import FailureClasses, FailureRow
 from headrace.compiler.component.families import Output
 from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.delivery import Batch, is_large
@@ -38,6 +40,18 @@ OUTPUT = OutputPromises(
     away="waits as long as somebody may read",
     twice="nothing",
 )
+FAILURES = FailureClasses(
+    FailureRow("full", "unavailable", ("ENOSPC",), "it is a file, and the disk is full"),
+    FailureRow(
+        "device", "unavailable", ("EIO",), "it is a terminal that is gone, or a disk that fails"
+    ),
+    FailureRow(
+        "no_reader",
+        "misconfigured",
+        ("EPIPE", "EBADF"),
+        "whoever read it has gone, or it was never open",
+    ),
+)
 
 
 class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print terminal"):
@@ -50,6 +64,7 @@ class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print
     """
 
     promises: ClassVar = (OUTPUT,)
+    failure_classes: ClassVar = FAILURES
 
     def outlasts_seconds(self) -> float:
         """Return that it waits as long as somebody may read."""
@@ -111,7 +126,9 @@ class StdoutSink(AwaitingSink):
 
 
 def _failed(cause: OSError) -> NotWritable:
-    return NotWritable(f"writing to standard output: {os.strerror(cause.errno or 0).lower()}")
+    said, number = "writing to standard output", cause.errno or 0
+    failure = FAILURES.of(errorcode.get(number))
+    return NotWritable(f"{said}: {os.strerror(number).lower()}", failure)
 
 
 @cache

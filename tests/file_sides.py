@@ -1,5 +1,7 @@
 """The `file` output as a part of a test: open, and what it has written."""
 
+import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,9 +39,14 @@ def parts(data_dir: Path, path: str = "readings") -> dict[str, bytes]:
 
 async def lost(sink: FileSink, batch: list) -> str:
     """Return what is said of a batch that cannot be written."""
+    return str(await failure(sink, batch))
+
+
+async def failure(sink: FileSink, batch: list) -> BatchFailed:
+    """Return what is raised for a batch that cannot be written."""
     with pytest.raises(BatchFailed) as failed:
         await sink.write(batch)
-    return str(failed.value)
+    return failed.value
 
 
 @contextmanager
@@ -56,3 +63,34 @@ def tmpfs(folder: Path, kilobytes: int) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def make_read_only(folder: Path) -> None:
+    """Have a file system that is mounted there take nothing more."""
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file grow beyond ``size``: what is written ends in the middle, as on a full disk."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+@contextmanager
+def forbidden(folder: Path) -> Iterator[None]:
+    """Make a directory one that may not be written to, also where the tests run as root."""
+    folder.chmod(0o500)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+        folder.chmod(0o700)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
-from headrace.compiler.errors import HeadraceError
+from headrace.compiler.errors import FailureClass, HeadraceError
 from headrace.compiler.schema.fields import Choice
 from headrace.connectors.disk.paths import NEW_FILE
+from headrace.connectors.disk.systemfailures import failure_of
 
 PIECE = 1024 * 1024
 """Bytes of a file that are compressed without a look whether to go on."""
@@ -68,8 +69,9 @@ COMPRESSIONS = Choice(
 class Uncompressed(HeadraceError):
     """A file stays as it is."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, failure: FailureClass) -> None:
         super().__init__(f"it stays uncompressed: {why}")
+        self.failure = failure
 
 
 def packed_name(name: str, packing: Packing) -> str:
@@ -96,7 +98,7 @@ def compress_file(
                 out.flush()
                 os.fsync(copy)
             if exists(made, folder):  # nobody of ours makes one beside a file that is there
-                raise Uncompressed(f"there is another '{made}'")
+                raise Uncompressed(f"there is another '{made}'", "misconfigured")
             os.rename(made + UNFINISHED, made, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             os.unlink(made + UNFINISHED, dir_fd=folder)
@@ -105,7 +107,7 @@ def compress_file(
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
     except OSError as cause:
-        raise Uncompressed(os.strerror(cause.errno or 0).lower()) from cause
+        raise Uncompressed(os.strerror(cause.errno or 0).lower(), failure_of(cause)) from cause
 
 
 def exists(name: str, folder: int) -> bool:
@@ -122,6 +124,6 @@ def _compress(file: int, out: BinaryIO, packing: Packing, goes_on: Callable[[], 
     with packing.writer(out) as writer:
         while piece := os.pread(file, PIECE, offset):
             if not goes_on():
-                raise Uncompressed("the pipeline had to end")
+                raise Uncompressed("the pipeline had to end", "unavailable")
             writer.write(piece)
             offset += len(piece)

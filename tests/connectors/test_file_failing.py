@@ -1,28 +1,21 @@
 """The `file` output on disks that are full, and in places that cannot be written to."""
 
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from tests.file_sides import FIRST, MORNING, lost, opened, parts, tmpfs
+from tests.file_sides import (
+    FIRST,
+    MORNING,
+    forbidden,
+    largest_file,
+    lost,
+    opened,
+    parts,
+    tmpfs,
+)
 from tests.promises import promise
 from tests.virtual import virtual
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Let no file grow beyond ``size``: what is written ends in the middle, as on a full disk."""
-    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-
 
 KILOBYTE = "x" * 1021  # with its quotes and a line end
 
@@ -109,21 +102,6 @@ async def test_what_could_not_be_cut_off_at_once_is_cut_off_at_the_end(
     await sink.finish()
 
     assert list(parts(tmp_path).values()) == [after]
-
-
-@contextmanager
-def forbidden(folder: Path) -> Iterator[None]:
-    """Make a directory one that may not be written to, also where the tests run as root."""
-    folder.chmod(0o500)
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
-        folder.chmod(0o700)
 
 
 @virtual(started_at=MORNING)

@@ -141,6 +141,7 @@ async def test_a_line_whose_pipeline_did_not_wait_is_printed_whole(pipe):
     assert batches(printed) == [[LONG], ["after"]]
 
 
+@promise("stdout.output.fails.no_reader")
 @virtual
 async def test_a_reader_that_is_gone_fails_the_batch(pipe):
     out, into = pipe
@@ -151,6 +152,7 @@ async def test_a_reader_that_is_gone_fails_the_batch(pipe):
         with pytest.raises(BatchFailed) as failed:
             await opened.write([1])
         assert str(failed.value) == "writing to standard output: broken pipe"
+        assert failed.value.failure == "misconfigured"
 
 
 async def test_a_reader_that_goes_while_a_line_waits_fails_the_batch(pipe):
@@ -165,6 +167,7 @@ async def test_a_reader_that_goes_while_a_line_waits_fails_the_batch(pipe):
     assert str(failed.value) == "writing to standard output: broken pipe"
 
 
+@promise("stdout.output.fails.no_reader")
 @virtual
 async def test_a_standard_output_that_was_never_open_fails_the_batch(monkeypatch):
     standard_output.cache_clear()
@@ -177,6 +180,34 @@ async def test_a_standard_output_that_was_never_open_fails_the_batch(monkeypatch
         standard_output.cache_clear()
 
     assert str(failed.value) == "writing to standard output: bad file descriptor"
+    assert failed.value.failure == "misconfigured"
+
+
+@promise("stdout.output.fails.full")
+async def test_a_file_on_a_full_disk_is_unavailable():
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        with pytest.raises(BatchFailed) as failed:
+            await sink(LineWriter(full)).write([1])
+    finally:
+        os.close(full)
+
+    assert str(failed.value) == "writing to standard output: no space left on device"
+    assert failed.value.failure == "unavailable"
+
+
+@promise("stdout.output.fails.device")
+async def test_a_terminal_that_is_gone_is_unavailable():
+    controller, terminal = pty.openpty()
+    os.close(controller)
+    try:
+        with pytest.raises(BatchFailed) as failed:
+            await sink(LineWriter(terminal)).write([1])
+    finally:
+        os.close(terminal)
+
+    assert str(failed.value) == "writing to standard output: input/output error"
+    assert failed.value.failure == "unavailable"
 
 
 async def test_a_socket_that_nobody_reads_holds_up_nobody_else():
