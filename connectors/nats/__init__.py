@@ -25,7 +25,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.nats.failures import FAILURES
+from headrace.connectors.nats.natsfailures import FAILURES
 from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection

@@ -22,7 +22,7 @@ from nats.aio.client import Client
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, FailureClass, Unreachable
 from headrace.connectors.nats import EXPECTED, WAITING_BYTES, WAITING_MESSAGES, NatsServer
-from headrace.connectors.nats.failures import DENIED, FAILURES, UNCONFIRMED
+from headrace.connectors.nats.natsfailures import DENIED, FAILURES, UNCONFIRMED
 from headrace.connectors.network.portions import portions
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import CERTIFICATE, handshake_fault

@@ -12,7 +12,7 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable, class_of
 from headrace.compiler.largejson import in_slices
 from headrace.connectors.nats.connection import NatsClient, NatsServers
-from headrace.connectors.nats.failures import FAILURES, TOO_LARGE
+from headrace.connectors.nats.natsfailures import FAILURES, TOO_LARGE
 from headrace.connectors.network.messageoutput import MessageBodies
 
 

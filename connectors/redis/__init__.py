@@ -27,7 +27,7 @@ from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
-from headrace.connectors.redis.failures import FAILURES
+from headrace.connectors.redis.redisfailures import FAILURES
 
 if TYPE_CHECKING:
     from headrace.connectors.redis.connection import Limits, RedisServer

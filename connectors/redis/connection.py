@@ -36,7 +36,7 @@ from headrace.connectors.network.refusal import (
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
 from headrace.connectors.redis import READ_BYTES, RedisUrl
-from headrace.connectors.redis.failures import FAILURES, PASSING, SIGN_IN, code_of
+from headrace.connectors.redis.redisfailures import FAILURES, PASSING, SIGN_IN, code_of
 
 WRITE_BYTES = 64 * 1024
 """Most that is given to the connection at once."""

@@ -12,7 +12,7 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable, cla
 from headrace.connectors.network.messageoutput import MessageBodies
 from headrace.connectors.network.portions import PORTION_MESSAGES, portions
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
-from headrace.connectors.redis.failures import FAILURES, UNANSWERED
+from headrace.connectors.redis.redisfailures import FAILURES, UNANSWERED
 
 
 class RedisSink(AwaitingSink):

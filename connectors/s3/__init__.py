@@ -25,7 +25,6 @@ from headrace.connectors.disk.parts import Rotation
 from headrace.connectors.disk.partsoutput import PartsOutput
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.s3.failures import FAILURES
 from headrace.connectors.s3.objectkeys import (
     PartitionPrefix,
     PartNumbers,
@@ -35,6 +34,7 @@ from headrace.connectors.s3.objectkeys import (
     bucket_numbers,
     key_faults,
 )
+from headrace.connectors.s3.storefailures import FAILURES
 
 if TYPE_CHECKING:
     from headrace.connectors.s3.connection import StoreAccount

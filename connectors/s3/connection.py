@@ -34,7 +34,7 @@ from yarl import URL
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import FailureClass
 from headrace.connectors.network.refusal import CONNECT_SECONDS, quoted, unanswered
-from headrace.connectors.s3 import failures
+from headrace.connectors.s3 import storefailures
 
 MIB = 1024 * 1024
 PIECE_BYTES = 64 * 1024
@@ -42,7 +42,7 @@ PIECE_BYTES = 64 * 1024
 MODELS = ("service-2", "endpoint-rule-set-1")
 """What the library reads about a service to make a client, and keeps: a tenth of a second."""
 
-DENIED = frozenset(map(str, failures.DENIED.codes))
+DENIED = frozenset(map(str, storefailures.DENIED.codes))
 """Codes of a store that knows who asks, and does not let them do this."""
 TAKEN = frozenset({"PreconditionFailed", "412"})
 UNKNOWN_CONDITION = frozenset({"NotImplemented", "501"})
@@ -240,14 +240,14 @@ class StoreError:
         """Whether it has a code, as every answer with a body has; others may be of what stands before."""
         self.message = str(error.get("Message", ""))
         self._is_page = "html" in headers.get("content-type", "")
-        codes = failures.codes_of(self.code, self.status)
-        self.failure = failures.FAILURES.of(*codes)
+        codes = storefailures.codes_of(self.code, self.status)
+        self.failure = storefailures.FAILURES.of(*codes)
         """The class of what failed by it."""
-        self.is_passing = not failures.PASSING.isdisjoint(codes)
+        self.is_passing = not storefailures.PASSING.isdisjoint(codes)
         """Whether the answer will be another one in a while."""
         is_refusal = 400 <= self.status < 500 and self.status not in (401, 404, 407)
         self.is_of_this_request = (
-            is_refusal and not self.is_passing and self.code not in failures.OF_ALL
+            is_refusal and not self.is_passing and self.code not in storefailures.OF_ALL
         )
         """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
 
@@ -304,11 +304,11 @@ def silence(cause: BaseException) -> str:
 def silence_class(cause: BaseException) -> FailureClass:
     """Return the class of what failed because a store has not answered as stores do."""
     if isinstance(cause, Redirected):
-        return failures.FAILURES.of(failures.REDIRECTED)
+        return storefailures.FAILURES.of(storefailures.REDIRECTED)
     if tls_error(cause) is not None:
-        return failures.FAILURES.of(failures.TLS_BROKEN)
+        return storefailures.FAILURES.of(storefailures.TLS_BROKEN)
     is_other = silence(cause) == NO_STORE
-    return failures.FAILURES.of(failures.NOT_S3 if is_other else failures.NO_ANSWER)
+    return storefailures.FAILURES.of(storefailures.NOT_S3 if is_other else storefailures.NO_ANSWER)
 
 
 def tls_error(cause: BaseException) -> ssl.SSLError | None:

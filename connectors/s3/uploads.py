@@ -13,7 +13,6 @@ from contextlib import suppress
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import HeadraceError, Unreachable, class_of
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.failures import FAILURES, NO_ANSWER
 from headrace.connectors.s3.objectkeys import PartNumbers
 from headrace.connectors.s3.objectpart import (
     Declined,
@@ -25,6 +24,7 @@ from headrace.connectors.s3.objectpart import (
 )
 from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.retries import AT_ONCE, RetryQueue, within
+from headrace.connectors.s3.storefailures import FAILURES, NO_ANSWER
 
 Keeping = asyncio.Future[UnsentFile] | None
 """What is being put on the disk, if anything is."""

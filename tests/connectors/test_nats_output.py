@@ -10,7 +10,7 @@ from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.nats import NatsOutput
 from headrace.connectors.nats.connection import Limits
-from headrace.connectors.nats.failures import FAILURES
+from headrace.connectors.nats.natsfailures import FAILURES
 from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, listening, peer, sink

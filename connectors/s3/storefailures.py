@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.compiler.component.failureclasses import Code, FailureClasses, FailureRow
+from headrace.compiler.component.failureclasses import FailureClasses, FailureRow
 
 LIST = "https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html"
 """Where AWS lists what S3 answers."""
@@ -102,12 +102,12 @@ FAILURES = FailureClasses(
     ),
 )
 
-PASSING: frozenset[Code] = frozenset((*FAILING.codes, *BUSY.codes))
+PASSING: frozenset[str | int] = frozenset((*FAILING.codes, *BUSY.codes))
 """Codes of answers that will be others in a while."""
-OF_ALL: frozenset[Code] = frozenset((*NO_BUCKET.codes, *WRONG_KEY.codes, *KEY_OVER.codes))
+OF_ALL: frozenset[str | int] = frozenset((*NO_BUCKET.codes, *WRONG_KEY.codes, *KEY_OVER.codes))
 """Codes of answers that are about who asks, when, and of which bucket, so that others would be the same."""
 
 
-def codes_of(code: str, status: int) -> tuple[Code, ...]:
+def codes_of(code: str, status: int) -> tuple[str | int, ...]:
     """Return by which codes an answer is looked up, the most exact first."""
     return code, status, f"{status // 100}xx"
