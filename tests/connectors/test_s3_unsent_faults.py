@@ -32,6 +32,7 @@ async def test_a_link_is_not_followed(tmp_path, at):
     where = unsent(data).place
     assert ctx.failures[0] == UNSENDABLE
     assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
+    assert ctx.lost == {ctx.failures[-1]: 3}
     assert ctx.warnings == [
         f"cannot send what may lie in '{where}': not a directory",
         "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
@@ -84,6 +85,7 @@ async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body
         f"cannot send 'a.parts' in '{unsent(tmp_path).place}': it holds no parts"
     ]
     assert ctx.failures == [UNSENDABLE]
+    assert ctx.classes == ["misconfigured"]
     assert files(tmp_path) == [folder / "a.parts"]
 
 
@@ -239,6 +241,7 @@ async def test_a_file_that_is_cut_off_while_it_is_sent_is_told_of_and_the_others
         f".parts' in '{unsent(tmp_path).place}' cannot be read: it holds no parts"
     )
     assert ctx.failures == [UNSENDABLE] * 2
+    assert ctx.classes == ["misconfigured"] * 2
 
 
 @virtual(started_at=MORNING)
