@@ -27,10 +27,10 @@ def test_each_class_is_a_line_with_its_codes_and_those_that_no_test_has_tried_st
 def test_each_row_is_told_and_a_part_without_a_table_has_none():
     [told] = explained_text(CONFIG, components=CATALOGUE)
 
-    _, ledger, stdout = told.parts()
+    http, ledger, _ = told.parts()
     fails = "ledger.output.fails"
     no_book = "there is no 'book' of that name"
-    assert stdout.failures == ()
+    assert http.failures == ()
     assert ledger.failures == (
         ExplainedFailure(
             f"{fails}.busy", "unavailable", ("503", "LOCKED"), "somebody else writes", "tried", None
