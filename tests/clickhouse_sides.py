@@ -138,7 +138,7 @@ class Passage:
         host, _, port = access.where.partition(":")
         self._target = (host, int(port))
         self._access = access
-        self._loses = self._cuts = False
+        self._loses, self._cuts = 0, False
         self._clients: list[asyncio.StreamWriter] = []
         self.connections = 0
         self.inserts = 0
@@ -149,9 +149,9 @@ class Passage:
         url = f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}"
         return Access(url, self._access.user, self._access.password, self._access.database)
 
-    def lose(self) -> None:
-        """Lose the answer to the next insert."""
-        self._loses = True
+    def lose(self, answers: int = 1) -> None:
+        """Lose the answers to the next inserts."""
+        self._loses = answers
 
     def cut(self) -> None:
         """Let nothing of the next insert through."""
@@ -187,7 +187,7 @@ class Passage:
                 answer += await server.readexactly(_length(answer))
                 self.inserts += is_insert
                 if is_insert and self._loses:
-                    self._loses = False
+                    self._loses -= 1
                     return
                 writer.write(answer)
         finally:

@@ -153,9 +153,8 @@ class _Explaining:
 
     def _notes(self, component: Component, index: int) -> Iterator[str]:
         yield from _conditions(component)
-        if (retry := retry_of(getattr(component, "retry", None))) is not None:
-            lasting = "for ever" if retry.seconds is None else f"for up to {retry.seconds:,} s"
-            yield f"waits in an outage, {lasting}"
+        if isinstance(component, Transform) and (waits := _waits(component)):
+            yield f"while the server is away: {waits}"
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):
@@ -233,9 +232,22 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
         rows += [promised] if promised.waiting is None else [promised, promised.waiting]
     elif isinstance(component, Output):
         rows.append(component.promised())
+    waits = _waits(component)
     for row in rows:
         for name, about, text in row.named(component):
+            if waits and about == "away":
+                name, text = "delivery.retry.waits", waits
+            elif waits and about == "twice" and not row.is_repeatable:
+                text = "what was cut off after it was sent"
             yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
+
+
+def _waits(component: Component) -> str:
+    """Return what a component does in an outage, if it bridges outages."""
+    if (retry := retry_of(getattr(component, "retry", None))) is None:
+        return ""
+    lasting = "for ever" if retry.seconds is None else f"for up to {retry.seconds:,} s"
+    return f"waits and is tried again, in order, {lasting}"
 
 
 def _failures(component: Component) -> Iterator[ExplainedFailure]:

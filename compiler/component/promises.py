@@ -90,6 +90,8 @@ class Promises:
     """What the row is called in the names of its promises."""
     when: str = ""
     """With which options it counts, for a table: follows the kind."""
+    is_repeatable: bool = False
+    """Whether a batch that is sent again is there once all the same."""
 
     abouts: ClassVar[Mapping[str, str]] = {}
     """What the row promises something about: names of its texts, each with how it is said."""

@@ -217,6 +217,7 @@ OUTPUT_TOKENS = OutputPromises(
     away="a batch on its way is sent once more; then batches are lost and counted, and never sent later;"
     " one on its way may be stored all the same",
     twice="nothing, where the table leaves out what it has had (a batch is sent again under its token)",
+    is_repeatable=True,
 )
 
 

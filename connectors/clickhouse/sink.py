@@ -100,7 +100,7 @@ class ClickHouseSink(AwaitingSink):
         else:
             block = self._blocks.block(rows)
         try:
-            await self._insert(block)
+            await self._insert(batch, block)
         except ErrorAnswer as said:
             raise self._failure(said) from None
         except BuildRefused as refused:  # since it was built: not for every batch anew
@@ -114,14 +114,12 @@ class ClickHouseSink(AwaitingSink):
         """Hang up."""
         await self._server.close()
 
-    async def _insert(self, block: bytes) -> None:
+    async def _insert(self, batch: Batch, block: bytes) -> None:
         """Send a block; once more if the connection breaks and the server knows it again."""
         parameters = self._parameters
         if self._has_tokens:
-            parameters = {
-                **parameters,
-                "insert_deduplication_token": await self._tokens.next(block, self._ctx.clock),
-            }
+            token = await self._tokens.of(batch, block, self._ctx.clock)
+            parameters = {**parameters, "insert_deduplication_token": token}
         try:
             await self._sent(block, parameters)
         except ConnectionLost as lost:
@@ -132,6 +130,7 @@ class ClickHouseSink(AwaitingSink):
             except Unreachable as cause:
                 is_sent = lost.is_sent or (isinstance(cause, NotAnswered) and cause.is_sent)
                 raise NotAnswered(str(cause), is_sent=is_sent) from None
+        self._tokens.forget()
 
     async def _sent(self, block: bytes, parameters: Mapping[str, str]) -> None:
         await self._server.ask(
@@ -224,9 +223,20 @@ class DeduplicationTokens:
     def __init__(self) -> None:
         self._run = secrets.token_hex(8)
         self._numbers = count(1)
+        self._latest: tuple[Batch, str] | None = None
 
-    async def next(self, block: bytes, clock: Clock) -> str:
-        """Return the token of a block that has not been sent yet. Others have their turns meanwhile."""
+    async def of(self, batch: Batch, block: bytes, clock: Clock) -> str:
+        """Return the token of a batch: the same one, if it is tried again. Others have their turns."""
+        if self._latest is None or self._latest[0] is not batch:
+            self._latest = batch, await self._next(block, clock)
+        return self._latest[1]
+
+    def forget(self) -> None:
+        """Note that the latest batch is written."""
+        self._latest = None
+
+    async def _next(self, block: bytes, clock: Clock) -> str:
+        """Return the token of a block that has not been sent yet."""
         digest = blake2b(digest_size=16)
         if len(block) <= HASHED_BYTES:
             digest.update(block)

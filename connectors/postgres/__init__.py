@@ -156,6 +156,7 @@ OUTPUT_KEYED = OutputPromises(
     written=_COMMITTED,
     away=_AWAY,
     twice="nothing (a row whose key is there is left as it is, or written over)",
+    is_repeatable=True,
 )
 
 

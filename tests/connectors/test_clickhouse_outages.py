@@ -204,6 +204,22 @@ async def test_with_a_token_a_batch_is_sent_again_and_stored_once(deduplicating:
     assert deduplicating.rows("SELECT n FROM t ORDER BY n") == [[1], [2]]
 
 
+async def test_a_batch_that_is_tried_again_has_its_token_and_is_stored_once(deduplicating: Access):
+    async with Passage(deduplicating) as way:
+        made = output("t", N, deduplicate_token=True)
+        async with started(made, context(way.access)) as it:
+            batch = [{"n": 1}]
+            way.lose(2)
+            with pytest.raises(Unreachable) as failed:
+                await it.write(batch)
+            assert failed.value.failure == "unclear"
+            await it.write(batch)
+            await it.write([{"n": 1}])  # another one
+
+        assert way.inserts == 4
+    assert deduplicating.rows("SELECT n FROM t") == [[1], [1]]
+
+
 async def test_equal_batches_are_stored_as_often_as_they_come(deduplicating: Access):
     made = output("t", N, deduplicate_token=True)
     for _ in range(2):

@@ -1,0 +1,38 @@
+"""What is told of a part that bridges outages: how long it waits, and what may be there twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.authoring.explaining.configs import explained_text
+
+CONFIG = """
+- id: p
+  inputs: [{{ type: http }}]
+  transforms: [{{ type: http, url: "http://127.0.0.1:9/", verb: POST, {retry} }}]
+  outputs:
+    - {{ type: http, url: "http://127.0.0.1:9/", {retry} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("retry", "lasting"), [("true", "for ever"), ("{ seconds: 90 }", "for up to 90 s")]
+)
+def test_it_waits_in_an_outage_and_what_was_cut_off_may_be_there_twice(
+    retry: str, lasting: str
+) -> None:
+    [told] = explained_text(CONFIG.format(retry=f"retry: {retry}"))
+
+    _, transform, output = told.parts()
+    waits = f"waits and is tried again, in order, {lasting}"
+    assert f"while the server is away: {waits}" in transform.notes
+    said = {each.about: (each.name, each.text) for each in output.promises}
+    assert said["away"] == ("delivery.retry.waits", waits)
+    assert said["twice"][1] == "what was cut off after it was sent"
+
+
+def test_without_it_an_output_says_what_it_ever_said() -> None:
+    [told] = explained_text(CONFIG.format(retry="verb: POST").replace("verb: POST, verb", "verb"))
+
+    said = {each.about: (each.name, each.text) for each in [*told.parts()][2].promises}
+    assert said["away"] == ("http.output.away", "batches are lost and counted")
