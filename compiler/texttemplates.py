@@ -247,8 +247,8 @@ def _quoted(text: str) -> str:
 def made_texts(template: TextTemplate, place: str) -> Callable[[Batch], list[bytes]]:
     """Return what makes the texts of a batch, one for each message, in UTF-8.
 
-    ``place`` names its source in tracebacks: ``p1 outputs[0]``. What it returns raises `BatchFailed` for a
-    message that has not got the fields.
+    ``place`` names its source in tracebacks: ``p1 outputs[0]``. What it returns raises `BatchFailed`, which
+    names all messages that have not got the fields.
     """
     usual = of_each(lambda code: f"{template.expression(code).expression}.encode()", place)
 
@@ -256,9 +256,22 @@ def made_texts(template: TextTemplate, place: str) -> Callable[[Batch], list[byt
         try:
             return usual(batch)
         except Exception:  # told by the plain way, if there is a fault at all
-            return [template.demand(message).encode() for message in batch]
+            return _plainly(template, batch)
 
     return made
+
+
+def _plainly(template: TextTemplate, batch: Batch) -> list[bytes]:
+    """Return the texts of a batch, one message after the other."""
+    texts, refused = list[bytes](), dict[int, str]()
+    for place, message in enumerate(batch):
+        try:
+            texts.append(template.demand(message).encode())
+        except BatchFailed as cause:
+            refused[place] = str(cause)
+    if refused:
+        raise BatchFailed(next(iter(refused.values())), refused=refused)
+    return texts
 
 
 class TemplateText(Text):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Fits, Output
 from headrace.compiler.component.fieldflow import FieldUse
-from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.delivery import PART, Batch, is_large, parts
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import encode_each
+from headrace.compiler.largejson import WritingTurn, encode_each
 from headrace.compiler.schema.records import option
 from headrace.compiler.texttemplates import TemplateText, TextTemplate, made_texts
 
@@ -61,9 +62,23 @@ class MessageBodies:
 
     async def of_any(self, batch: Batch) -> list[bytes]:
         """Return the bodies of a batch that may be large; others have their turns meanwhile."""
-        if is_large(batch):
+        if not is_large(batch):
+            return self._made(batch)
+        try:
             return await encode_each(batch, self._ctx.clock, self._made)
-        return self._made(batch)
+        except BatchFailed as cause:
+            raise BatchFailed(str(cause), refused=await self._refused(batch)) from None
+
+    async def _refused(self, batch: Batch) -> dict[int, str]:
+        """Return which messages of a large batch have not got what is asked for, and why."""
+        refused, turn = dict[int, str](), WritingTurn(self._ctx.clock)
+        for number, some in enumerate(parts(batch)):
+            try:
+                self._made(some)
+            except BatchFailed as cause:
+                refused |= {number * PART + place: said for place, said in cause.refused.items()}
+            await turn.end()
+        return refused
 
 
 def _as_json(batch: Batch) -> list[bytes]:

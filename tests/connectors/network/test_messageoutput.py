@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Output
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.largejson import LargeList
 from headrace.connectors.http import HttpOutput
 from headrace.connectors.kafka import KafkaOutput
 from headrace.connectors.mqtt import MqttOutput
@@ -24,6 +27,7 @@ from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
 from tests.services.redis import Redis
+from tests.virtual import virtual
 
 TEMPLATE = "{machine}: {reading.temp} °C"
 BATCH = [
@@ -174,3 +178,22 @@ def test_a_template_is_no_body_of_a_whole_batch():
     assert refusals(HttpOutput, {"url": "http://collector/in", "template": "{a}"}) == [
         "template: a template is filled in with one message, and a request has a batch"
     ]
+
+
+@virtual
+async def test_each_message_that_lacks_a_field_is_named_also_of_a_large_batch():
+    bodies = HttpOutput.load(
+        {"url": "http://collector/in", "body": "message", "template": TEMPLATE}
+    ).bodies(StubContext(clock=Clock(asyncio.get_running_loop())))
+
+    with pytest.raises(BatchFailed, match=LACKS) as failed:
+        await bodies.of_any(LACKING)
+    assert failed.value.refused == {3: LACKS}
+
+    large = LargeList()
+    large += BATCH * LARGE_BATCH
+    for place in (7, 4_000):
+        large[place] = {"machine": "m"}
+    with pytest.raises(BatchFailed, match=LACKS) as failed:
+        await bodies.of_any(large)
+    assert failed.value.refused == {7: LACKS, 4_000: LACKS}
