@@ -80,6 +80,7 @@ class HttpTransform(
         " until it is answered, and what comes behind it waits; true is the same as `{}`. A batch that the"
         " server answers with 500 each time keeps the others waiting for as long as `seconds` says.",
         default=None,
+        additive=True,
         elsewhere="retries max_retries retry_policy backoff",
     )
 

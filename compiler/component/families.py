@@ -423,6 +423,7 @@ class Output(Component, family="output"):
         " tried again, in order; true is the same as `{}`. While they do, at most 16 batches of an input"
         " are on their way, so it waits as well.",
         default=None,
+        additive=True,
         elsewhere="retries max_retries retry_policy backoff",
     )
 

@@ -143,6 +143,8 @@ class Sections:
         match field:
             case structures.ListOf():
                 return f"list of {self._type(field.inner)}"
+            case structures.TrueOr():
+                return f"{code('true')} | {self._linked(field.record)}"
             case structures.RecordOf():
                 return self._linked(field.record)
             case variants.VariantOf():
