@@ -136,6 +136,19 @@ async def create(brokers: str, topic: str, settings: Mapping[str, str]) -> None:
         await admin.close()
 
 
+async def deleted(brokers: str, topic: str) -> None:
+    """Delete a topic; return when the broker has heard of it from its controller."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=brokers)
+    await admin.start()
+    try:
+        await admin.delete_topics([topic])
+        async with asyncio.timeout(PATIENCE):
+            while topic in await admin.list_topics():
+                pass
+    finally:
+        await admin.close()
+
+
 async def committed(brokers: str, topic: str, partition: int = 0) -> int | None:
     """Return the position in a topic that the group of its name has committed."""
     consumer = AIOKafkaConsumer(bootstrap_servers=brokers, group_id=topic, enable_auto_commit=False)

@@ -37,6 +37,7 @@ from headrace.compiler.schema.structures import ObjectOf
 from headrace.compiler.schema.templates import OUTPUTS, Fixed
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.kafka.connection import LIMITS, Cluster, Limits
+from headrace.connectors.kafka.kafkafailures import FAILURES
 from headrace.connectors.kafka.member import COMMIT_SECONDS, MOST_RECORDS
 from headrace.connectors.kafka.metadata import brokers
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
@@ -317,6 +318,7 @@ class KafkaOutput(
 
     drivers = ("aiokafka",)
     promises: ClassVar = (*BY_ACKS.values(),)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
     topic: str = option(TopicName(fixed=TOPIC), "Topic to write to.", elsewhere="topics")

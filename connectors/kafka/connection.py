@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.errors import (
+    BuildRefused,
+    FailureClass,
+    HeadraceError,
+    Unreachable,
+    class_of,
+)
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.kafka.metadata import (
     TOPIC_SECONDS,
@@ -141,7 +147,7 @@ class Cluster:
                 for each in sorted(needed - {broker}):
                     await self._probe(each, seconds)
             except (BuildRefused, Unreachable) as cause:
-                raise NotThere(str(cause)) from cause
+                raise NotThere(str(cause), class_of(cause)) from cause
 
     async def _ask(self, topic: str, seconds: float) -> tuple[Broker, Metadata]:
         return await self._first(self._ask_one(each, topic, seconds) for each in self.addresses)
@@ -307,6 +313,8 @@ class HealthCheck:
         self._missing_since: float | None = None
         self.reason: str | None = None
         """What was told last; None when nothing is wrong."""
+        self.failure: FailureClass = "unavailable"
+        """Of what class that is."""
 
     async def look(self) -> None:
         """Ask the brokers, if it is time to: each try that goes wrong is a failure.
@@ -315,10 +323,10 @@ class HealthCheck:
         """
         monotonic = self._ctx.clock.monotonic
         if monotonic() >= self._next:
-            reason, pause = await self._ask(), self._backoff.next()
-            if reason:
-                self.reason = reason
-                self._ctx.disconnected(reason, pause)
+            cause, pause = await self._ask(), self._backoff.next()
+            if cause is not None:
+                self.reason, self.failure = str(cause), class_of(cause)
+                self._ctx.disconnected(self.reason, pause, self.failure)
             self._next = monotonic() + pause
 
     def over(self) -> None:
@@ -333,7 +341,7 @@ class HealthCheck:
             self.reason = None
             self._ctx.reconnected("connected again")
 
-    async def _ask(self) -> str | None:
+    async def _ask(self) -> HeadraceError | None:
         """Return what is wrong, as the brokers say; None when that may be over in a moment."""
         try:
             await self._cluster.examine(self._topic, self._group, LOOK_SECONDS)
@@ -342,10 +350,10 @@ class HealthCheck:
             if self._missing_since is None:
                 self._missing_since = now
             is_lasting = now - self._missing_since >= self._cluster.limits.missing_seconds
-            return str(cause) if is_lasting else None
+            return cause if is_lasting else None
         except (BuildRefused, Unreachable) as cause:
             self._missing_since = None
-            return str(cause)
+            return cause
         self._missing_since = None
         self._answered()
         return None

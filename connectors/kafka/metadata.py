@@ -13,6 +13,7 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.text.diagnostics import Fault, shown
+from headrace.connectors.kafka.kafkafailures import FAILURES, RETRIABLE, UNKNOWN_TOPIC
 from headrace.connectors.network.refusal import turned_away
 
 Broker = tuple[str, int]
@@ -73,6 +74,9 @@ class NotThere(Unreachable):
 
 class NoTopic(NotThere):
     """The brokers know no topic of that name, and make none."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FAILURES.of(UNKNOWN_TOPIC))
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,8 @@ async def coordinator(connection: Any, group: str) -> Broker:
     answer = await connection.send(FindCoordinatorRequest(group, 0))
     error = for_code(answer.error_code)
     if error is not NoError:
-        raise NotThere(f"no broker looks after the group '{group}': {error.message}")
+        what = f"no broker looks after the group '{group}': {error.message}"
+        raise NotThere(what, FAILURES.of(error.message, RETRIABLE))
     return answer.host, answer.port
 
 

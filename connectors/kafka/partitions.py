@@ -25,24 +25,45 @@ reads are here. They go along with what waits already: else every other batch wo
 
 
 class Pending:
-    """A batch of ours under way. ``done`` when each of its records is confirmed, or never will be."""
+    """A batch of ours under way. ``done`` when each of its records is confirmed, or never will be.
+
+    Which of them are is found out only when the batch has failed: a record is known by what it is, as
+    carrying a number would cost each of them.
+    """
 
     def __init__(self, count: int, begun: float) -> None:
         self.count, self.begun = count, begun
         self.confirmed = 0
+        self._confirmed: list[Sequence[ProducedRecord]] = []
+        self.records: Sequence[ProducedRecord] = ()
+        """Those of the batch, in order, once they are made."""
         self.faults: list[Exception] = []
+        self.alone: list[tuple[ProducedRecord, Exception]] = []
+        """The records that were not taken when no other was sent with them."""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._left = count
 
-    def settle(self, count: int, fault: Exception | None) -> None:
-        """Take note that so many of its records are confirmed, or refused."""
+    def settle(self, records: Sequence[ProducedRecord], fault: Exception | None) -> None:
+        """Take note that some of its records are confirmed, or not taken."""
         if fault is None:
-            self.confirmed += count
+            self.confirmed += len(records)
+            self._confirmed.append(records)
         else:
             self.faults.append(fault)
-        self._left -= count
+        self._left -= len(records)
         if not self._left:
             self._end()
+
+    def written(self) -> list[int]:
+        """Return the indices of the records that are confirmed."""
+        if not self._confirmed:
+            return []
+        confirmed = {id(record) for some in self._confirmed for record in some}
+        return [index for index, record in enumerate(self.records) if id(record) in confirmed]
+
+    def index(self, record: ProducedRecord) -> int:
+        """Return the index of one of its records."""
+        return next(index for index, each in enumerate(self.records) if each is record)
 
     def fail(self, fault: Exception) -> None:
         """Expect nothing more."""
@@ -74,8 +95,12 @@ class RecordBatch:
 
     def settle(self, fault: Exception | None) -> None:
         """Tell each batch of ours what became of its records."""
+        if fault is not None and len(self.records) == 1:
+            self.of[0].alone.append((self.records[0], fault))
+        end = 0
         for pending, some in groupby(self.of):
-            pending.settle(sum(1 for _ in some), fault)
+            start, end = end, end + len([*some])
+            pending.settle(self.records[start:end], fault)
 
 
 class Partition:

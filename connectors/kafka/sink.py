@@ -12,9 +12,10 @@ from headrace.compiler import jsontext
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, FailureClass, Unreachable, class_of
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, WritingTurn
 from headrace.connectors.kafka.connection import LOOK_SECONDS, Cluster, HealthCheck, said, stop
+from headrace.connectors.kafka.kafkafailures import FAILURES, RETRIABLE
 from headrace.connectors.kafka.partitions import (
     Pending,
     ProducedRecord,
@@ -75,7 +76,7 @@ class KafkaSink(AwaitingSink):
             await self._close()
             if isinstance(cause, (KafkaError, TimeoutError)):
                 what = f"writing to '{self._name}' could not begin: {said(cause)}"
-                raise Unreachable(what) from cause
+                raise Unreachable(what, _class(cause)) from cause
             raise
         self._topic = TopicPartitions(producer, self._name)
 
@@ -111,6 +112,7 @@ class KafkaSink(AwaitingSink):
             return partial(self._confirmed, pending)
         records = self._records(batch)
         pending = self._pending(len(records))
+        pending.records = records
         topic.put(records, pending, topic.any())
         return partial(self._confirmed, pending)
 
@@ -132,8 +134,9 @@ class KafkaSink(AwaitingSink):
         records: list[ProducedRecord] = LargeList()
         turn = WritingTurn(self._ctx.clock)
         for some in parts(batch, ENCODED_AT_ONCE):
-            records += self._records(some)
+            records += self._records(some, len(records))
             await turn.end()
+        pending.records = records
         anywhere = (await self._writable()).any()
         for some in parts(records, SLICE_MESSAGES):
             if pending.done.done():  # given up
@@ -170,13 +173,29 @@ class KafkaSink(AwaitingSink):
             self._watching = asyncio.ensure_future(self._watch())
         return pending
 
-    def _records(self, batch: Batch) -> list[ProducedRecord]:
+    def _records(self, batch: Batch, first: int = 0) -> list[ProducedRecord]:
+        """Return the records of messages, of which the ``first`` has that index in its batch."""
         millis = self._ctx.clock.millis()
         bodies = self._bodies(batch)
-        return [
-            (*self._frame(message, body), millis)
-            for message, body in zip(batch, bodies, strict=True)
-        ]
+        try:
+            return [
+                (*self._frame(message, body), millis)
+                for message, body in zip(batch, bodies, strict=True)
+            ]
+        except BatchFailed as cause:
+            faults = enumerate(map(self._fault, batch, bodies), first)
+            refused = {index: said for index, said in faults if said is not None}
+            raise BatchFailed(str(cause), cause.failure, refused=refused) from None
+
+    def _fault(self, message: JsonValue, body: bytes) -> str | None:
+        """Return what is said of a message that is too large; None of any other."""
+        try:
+            self._frame(message, body)
+        except BatchFailed as cause:
+            return str(cause)
+        except UnicodeEncodeError:
+            return None  # not told of: the batch fails for one that comes before it
+        return None
 
     async def _watch(self) -> None:
         """Have the brokers asked when the oldest batch waits for long, as long as one is under way."""
@@ -199,33 +218,49 @@ class KafkaSink(AwaitingSink):
 
     def _failure(self, pending: Pending) -> Exception:
         """Return what to say of a batch that did not arrive whole."""
-        from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+        from aiokafka.errors import KafkaError
 
-        rest = ""
+        rest, done = "", pending.written()
         if pending.confirmed:
             rest = "; some records of the batch were confirmed"
             self._ctx.warn_once(
                 f"of a batch that failed {pending.confirmed} of {pending.count} records were confirmed"
             )
         for cause in pending.faults:
-            if isinstance(cause, MessageSizeTooLargeError):
-                return BatchFailed(
-                    f"'{self._name}' takes no record of that size ('max.message.bytes'){rest}"
-                )
             if is_refusal(cause):
-                return BatchFailed(f"'{self._name}' refuses records: {said(cause)}{rest}")
+                refused = self._refused(pending)
+                text = self._refusal(cause) + rest
+                return BatchFailed(text, _class(cause), done=done, refused=refused)
         cause = pending.faults[0]
-        if isinstance(cause, BuildRefused):
-            # Nobody is there to be refused; a password may be rotated.
-            return Unreachable(str(cause))
+        if isinstance(cause, BuildRefused | Unreachable):
+            # Of the former nobody is there to be refused; a password may be rotated.
+            return Unreachable(str(cause), class_of(cause), done=done)
         if not isinstance(cause, KafkaError):
             return cause
         if not cause.retriable:
             # The driver has, of an error of its own: it sends nothing any more.
             self._has_ended = True
         # The outage, if there is one, has been told in the same words: it is one failure.
-        reason = self._health.reason or f"'{self._name}' did not confirm records: {said(cause)}"
-        return Unreachable(reason + rest)
+        if self._health.reason is not None:
+            return Unreachable(self._health.reason + rest, self._health.failure, done=done)
+        reason = f"'{self._name}' did not confirm records: {said(cause)}"
+        return Unreachable(reason + rest, _class(cause), done=done)
+
+    def _refusal(self, cause: Exception) -> str:
+        """Return what to say of records that a broker does not take."""
+        from aiokafka.errors import MessageSizeTooLargeError
+
+        if isinstance(cause, MessageSizeTooLargeError):
+            return f"'{self._name}' takes no record of that size ('max.message.bytes')"
+        return f"'{self._name}' refuses records: {said(cause)}"
+
+    def _refused(self, pending: Pending) -> dict[int, str]:
+        """Return the records that are at fault, as far as they were sent alone."""
+        return {
+            pending.index(record): self._refusal(cause)
+            for record, cause in pending.alone
+            if is_refusal(cause) and _class(cause) == "invalid"
+        }
 
     def _frame(
         self, message: JsonValue, value: bytes
@@ -242,6 +277,11 @@ class KafkaSink(AwaitingSink):
         if size > most:
             raise BatchFailed(f"a record for '{self._name}' has more than {most:,} bytes")
         return key, value, headers or None  # millions of lists are looked through for cycles
+
+
+def _class(cause: BaseException) -> FailureClass:
+    """Return the class of what a broker answers, or of what the driver meets."""
+    return FAILURES.of(said(cause), None if is_refusal(cause) else RETRIABLE)
 
 
 def _text(value: JsonValue) -> bytes | None:

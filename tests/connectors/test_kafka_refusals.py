@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.kafka import KafkaConnection
 from headrace.connectors.kafka.connection import Limits
 from headrace.connectors.kafka.metadata import NoTopic
-from tests.clients import PATIENCE
 from tests.doubles import StubContext
-from tests.kafka_sides import joined, payloads, sink, source, started, values
+from tests.kafka_sides import deleted, joined, payloads, sink, source, started, values
 from tests.services.authority import Authority
 from tests.services.kafka import Kafka
 from tests.services.server import free_port
@@ -232,7 +230,7 @@ async def test_a_topic_that_was_deleted_is_waited_for(guarded):
     ctx = context(guarded, "PLAINTEXT")
     async with started(sink(ctx, "dropped", Limits(missing_seconds=0.0))) as it:
         await it.write([1])
-        await deleted(guarded, "dropped")
+        await deleted(guarded.bootstrap, "dropped")
         writing = [asyncio.ensure_future(it.write([n])) for n in (2, 3)]
         async with ctx.clock.timeout(15):
             while not ctx.failures:
@@ -251,21 +249,8 @@ async def test_a_batch_for_a_topic_that_does_not_come_back_is_given_up(guarded):
     limits = Limits(request_seconds=3.0, metadata_seconds=1.0, missing_seconds=0.0)
     ctx = context(guarded, "PLAINTEXT")
     async with started(sink(ctx, "gone", limits)) as it:
-        await deleted(guarded, "gone")
+        await deleted(guarded.bootstrap, "gone")
         for _ in range(2):
             with pytest.raises(Unreachable) as lost:
                 await it.write([1])
             assert str(lost.value) == f"{guarded.bootstrap} has no topic 'gone', and makes none"
-
-
-async def deleted(server: Kafka, topic: str) -> None:
-    """Delete a topic; return when the broker has heard of it from its controller."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
-    await admin.start()
-    try:
-        await admin.delete_topics([topic])
-        async with asyncio.timeout(PATIENCE):
-            while topic in await admin.list_topics():
-                pass
-    finally:
-        await admin.close()

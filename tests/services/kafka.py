@@ -69,6 +69,10 @@ class Kafka(Service):
         """Create a topic and return when clients find it."""
         requests.create_topic(self.host, self.port, name, partitions)
 
+    def show_topic(self, name: str, user: str) -> None:
+        """Let a user see a topic, and no more. Some moments may pass before the broker has heard of it."""
+        requests.allow_to_describe(self.host, self.port, name, user)
+
     def command(self) -> Sequence[str | Path]:
         return [*self._java(), "kafka.Kafka", self._properties]
 

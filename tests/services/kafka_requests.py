@@ -11,7 +11,8 @@ from time import monotonic
 
 from tests.clients import PATIENCE, Gone
 
-_API_VERSIONS, _METADATA, _CREATE_TOPICS = 18, 3, 19
+_API_VERSIONS, _METADATA, _CREATE_TOPICS, _CREATE_ACLS = 18, 3, 19, 30
+_TOPIC, _LITERAL, _DESCRIBE, _ALLOW = 2, 3, 8, 3
 
 
 def answers(host: str, port: int) -> bool:
@@ -29,6 +30,17 @@ def create_topic(host: str, port: int, name: str, partitions: int) -> None:
     if code:
         raise Gone(f"the topic '{name}' was not created: Kafka's error {code}")
     _wait_until_led(host, port, name)
+
+
+def allow_to_describe(host: str, port: int, topic: str, user: str) -> None:
+    """Let a user see a topic."""
+    where = struct.pack(">b", _TOPIC) + _text(topic) + struct.pack(">b", _LITERAL)
+    who = _text(f"User:{user}") + _text("*")
+    body = struct.pack(">i", 1) + where + who + struct.pack(">bb", _DESCRIBE, _ALLOW)
+    # How long it was throttled, one rule: an error code.
+    code = struct.unpack_from(">h", _asked(host, port, _CREATE_ACLS, 1, body), 4 + 4)[0]
+    if code:
+        raise Gone(f"'{user}' was not allowed to see the topic '{topic}': Kafka's error {code}")
 
 
 def _wait_until_led(host: str, port: int, name: str) -> None:
