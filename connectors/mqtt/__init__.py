@@ -36,6 +36,7 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, shown
 from headrace.connectors.mqtt.connection import LIMITS, QOS, BrokerAccess, Limits
+from headrace.connectors.mqtt.mqttfailures import FAILURES
 from headrace.connectors.mqtt.packets import PACKET_IDS
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSample, MqttSource
@@ -370,6 +371,7 @@ class MqttOutput(MessageOutput, kind="mqtt", listed=8):
     """
 
     promises: ClassVar = (OUTPUT, OUTPUT_QOS_0)
+    failure_classes: ClassVar = FAILURES
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(MqttTopicName(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")

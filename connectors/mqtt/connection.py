@@ -15,6 +15,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import LASTING_SECONDS
 from headrace.connectors.mqtt import packets
+from headrace.connectors.mqtt.mqttfailures import FAILURES, connack
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
 from headrace.connectors.network.tls import PROBE_SECONDS, tls_fault
 
@@ -30,12 +31,10 @@ NONSENSE = "sent what is not MQTT 3.1.1"
 TOO_LONG = f"announced a packet of more than {packets.LONGEST >> 20} MiB"
 SLOW = f"does not answer: nothing came within {LIMIT_SECONDS:g} s"
 
-UNAVAILABLE = 3
-"""Of all refusals of a connection the one that passes."""
 REFUSALS = {
     1: "unsupported protocol version",
     2: "client identifier not valid",
-    UNAVAILABLE: "server unavailable",
+    3: "server unavailable",
     4: "bad user name or password",
     5: "not authorized",
 }
@@ -191,7 +190,7 @@ class Client(asyncio.Protocol):
         self._handlers = self.handlers()
         if not self._let_in.done():
             said = REFUSALS.get(code)
-            if code == UNAVAILABLE:
+            if code and FAILURES.of(connack(code)) == "unavailable":
                 self._let_in.set_exception(self.access.outage.of(f"does not answer: {said}"))
             elif code:
                 refusal = turned_away(f"{self.access.where} does not let the client in: {said}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.errors import BuildRefused, FailureClass, Unreachable, class_of
 from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets
@@ -24,6 +24,7 @@ from headrace.connectors.mqtt.connection import (
     Limits,
     PacketHandler,
 )
+from headrace.connectors.mqtt.mqttfailures import FAILURES, UNCONFIRMED
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
@@ -40,6 +41,8 @@ class Publisher(Client):
         super().__init__(*arguments, **options)
         self._topic, self._qos, self._retain = topic.encode(), qos, retain
         self._last_packet = 0
+        self._before = self._count = 0
+        """The packet before the first of what was published last, and how many messages that were."""
         self._unconfirmed: dict[int, bytes] = {}
         self._waiting: deque[bytes] = deque()
         self._confirmation = asyncio.Event()
@@ -59,6 +62,7 @@ class Publisher(Client):
             for payload in payloads:
                 self.send(packets.publish(topic, payload, 0, retain=retain, packet=0))
             return
+        self._before, self._count = self._last_packet, len(payloads)
         for payload in payloads:
             packet = self._last_packet = self._last_packet % packets.PACKET_IDS + 1
             self._unconfirmed[packet] = payload
@@ -72,9 +76,11 @@ class Publisher(Client):
             self.send(self._waiting.popleft())
 
     @property
-    def unconfirmed(self) -> list[bytes]:
-        """What was published with QoS 1 or 2 and is not confirmed, in order."""
-        return [*self._unconfirmed.values()]
+    def unconfirmed(self) -> list[int]:
+        """Which of the messages that were published last are not confirmed, by place, in order."""
+        first = self._before + 1
+        places = ((packet - first) % packets.PACKET_IDS for packet in self._unconfirmed)
+        return [place for place in places if place < self._count]
 
     async def confirmed(self) -> None:
         """Wait until everything is confirmed, or the connection is lost. For one at a time."""
@@ -114,6 +120,8 @@ class MqttSink(AwaitingSink):
         self._bodies, self._limits = config.bodies(ctx), limits
         self._client: Publisher | None = None
         self._backoff, self._not_before = Backoff(), 0.0
+        self._failure: FailureClass = "unavailable"
+        """Why there was no connection last."""
 
     async def start(self) -> None:
         """Connect."""
@@ -151,7 +159,7 @@ class MqttSink(AwaitingSink):
 
         Soon, but not at once if it did not last: somebody may want it as we do.
         """
-        client, self._client = self._client, None
+        client, self._client, self._failure = self._client, None, "unavailable"
         if client is not None and not self._backoff.ended(client.seconds):
             self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
         self._ctx.disconnected(str(cause))
@@ -173,7 +181,7 @@ class MqttSink(AwaitingSink):
         try:
             client = self._client or await self._connect()
         except BuildRefused as cause:  # it has let us in before, and may again
-            raise Unreachable(str(cause)) from None
+            raise Unreachable(str(cause), class_of(cause)) from None
         if len(payloads) <= self._limits.at_once:
             await self._publish(client, payloads)
             return
@@ -189,22 +197,26 @@ class MqttSink(AwaitingSink):
         client.publish(payloads)
 
     async def _deliver(self, payloads: list[bytes]) -> None:
-        left: list[bytes] = []
+        left: list[int] = []  # indices of what was published and is not confirmed
         at, count = 0, len(payloads)
         try:
             async with self._ctx.clock.timeout(self._limits.write_seconds):
                 while left or at < count:
                     client = self._client or await self._reconnect()
                     before, at = at, min(at + self._limits.at_once - len(left), count)
-                    left += payloads[before:at]
-                    client.publish(left)
-                    left = []
+                    client.publish([*(payloads[index] for index in left), *payloads[before:at]])
                     try:
                         await client.confirmed()
                     finally:
-                        left = client.unconfirmed
+                        again = len(left)
+                        left = [
+                            left[place] if place < again else before + place - again
+                            for place in client.unconfirmed
+                        ]
         except TimeoutError:
-            raise await self._given_up(count, len(left) + count - at) from None
+            unconfirmed = {*left, *range(at, count)}
+            done = [index for index in range(count) if index not in unconfirmed]
+            raise await self._given_up(count, done) from None
 
     async def _reconnect(self) -> Publisher:
         """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""
@@ -212,23 +224,25 @@ class MqttSink(AwaitingSink):
             try:
                 client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
-                pause = self._backoff.next()
-                self._ctx.disconnected(str(cause), pause)
+                pause, self._failure = self._backoff.next(), class_of(cause)
+                self._ctx.disconnected(str(cause), pause, self._failure)
                 self._not_before = self._ctx.clock.monotonic() + pause
             else:
                 self._ctx.reconnected("connected again")
                 return client
 
-    async def _given_up(self, count: int, left: int) -> Unreachable:
+    async def _given_up(self, count: int, done: list[int]) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
-        text, client = str(self._access.outage.of(CLOSED)), self._client
+        text, failure = str(self._access.outage.of(CLOSED)), self._failure
+        client = self._client
         if client is not None:
             self._client = None
             await client.close()
+            failure = FAILURES.of(UNCONFIRMED)
             text = f"{self._access.where} does not confirm what is published"
-        if left < count:
+        if done:
             text += "; some messages of the batch are confirmed"
             self._ctx.warn(
-                f"of a batch that is given up {count - left} of {count} messages are confirmed"
+                f"of a batch that is given up {len(done)} of {count} messages are confirmed"
             )
-        return Unreachable(text)
+        return Unreachable(text, failure, done=done)

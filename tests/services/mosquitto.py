@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -52,6 +53,12 @@ class Mosquitto(Service):
     def url(self) -> str:
         """The address."""
         return f"{'mqtt' if self.tls is None else 'mqtts'}://{self.address}"
+
+    def change_password(self, password: str) -> None:
+        """Have the user need another one from now on; whoever is in with the old one has to go."""
+        self.password = password
+        self._write_password()
+        os.kill(self.pid, signal.SIGHUP)
 
     def command(self) -> Sequence[str | Path]:
         return [program("mosquitto", _REMEDY), "-c", self.folder / "mosquitto.conf"]
