@@ -26,7 +26,7 @@ from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
-from headrace.compiler.runtime.retryingsink import RetryingSink
+from headrace.compiler.runtime.retryingwriter import RetryingWriter
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
@@ -132,9 +132,11 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
-        if (retry := retry_of(component.retry)) is not None:
-            sink = RetryingSink(sink, place.bridging(retry.seconds, "written to again"))
-        made = writer(sink, place)
+        if (retry := retry_of(component.retry)) is None:
+            made = writer(sink, place)
+        else:
+            outage = place.bridging(retry.seconds, "written to again")
+            made = RetryingWriter(sink, place, outage)
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)
         return made

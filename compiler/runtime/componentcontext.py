@@ -381,7 +381,7 @@ class ComponentContext:
         self._note_lost(message, seconds)
 
     def _note_lost(self, message: str, seconds: float | None) -> None:
-        self.link.lost(cut(" ".join(self.redact(message).split())))
+        self.link.lost(self._on_one_line(message))
         if seconds is not None:
             self.retries_in(seconds)
 
@@ -392,12 +392,17 @@ class ComponentContext:
         return outage
 
     def waits(self, failure: FailureClass, why: str) -> None:
-        """Tell that the component waits; where somebody has to act, as an error."""
-        said = cut(" ".join(self.redact(why).split()))
-        if failure == "misconfigured":
-            self._world.environment.needs_somebody(self.pipeline, self.place, said)
-        at = self.clock.millis()
+        """Tell that the component waits, and for what."""
+        said, at = self._on_one_line(why), self.clock.millis()
         self._parts.tell(WaitingEvent(self.pipeline, self.stage, self.index, failure, said, at))
+
+    def needs_somebody(self, why: str) -> None:
+        """Tell, as an error, that the component waits until somebody acts."""
+        said = self._on_one_line(why)
+        self._world.environment.needs_somebody(self.pipeline, self.place, said)
+
+    def _on_one_line(self, text: str) -> str:
+        return cut(" ".join(self.redact(text).split()))
 
     def goes_on(self) -> None:
         """Tell that it waits no longer."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
+from itertools import islice
 from sys import getsizeof
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from headrace.compiler.component.buildcontext import WantedFailures
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Arrival, QueueFill, Source
+from headrace.compiler.runtime.monitoring.failures import cut
 from headrace.compiler.runtime.monitoring.losses import LostData, LostMessages
 from headrace.compiler.runtime.monitoring.weighing import Scale
 
@@ -61,24 +63,25 @@ class FailureInbox(Source):
             text = lost[:MOST_PAYLOAD].decode("utf-8", "replace")
             self._put({**failure, "payload": text}, _BYTES + getsizeof(text))
             return
-        if not isinstance(lost, LostMessages) or not lost.messages:
+        if not isinstance(lost, LostMessages) or not lost.count:
             self._put(failure, _BYTES)
             return
         if lost.batch is None or lost.batch is not self._batch:
             self._batch = lost.batch
             self._room, self._scale = MOST_MESSAGES, Scale(MOST_VALUES)
-        told = lost.messages[: self._room]
-        self._room -= len(told)
-        for index, message in enumerate(told):
-            each = {**failure, "at_fault": lost.at_fault(index)}
-            if index in lost.refused:
-                each["error"] = lost.refused[index]
+        told = min(lost.count, self._room)
+        self._room -= told
+        for message, at_fault, said in islice(lost.told(), told):
+            each, takes = {**failure, "at_fault": at_fault}, _BYTES
+            if said is not None:
+                each["error"] = cut(" ".join(said.split()))
+                takes += getsizeof(each["error"])
             size = self._scale.bytes_of(message) if self.wanted.messages else None
             if size is None:
-                self._put(each, _BYTES)
+                self._put(each, takes)
             else:
-                self._put({**each, "message": message}, _BYTES + size)
-        self._leave_out(len(lost.messages) - len(told))
+                self._put({**each, "message": message}, takes + size)
+        self._leave_out(lost.count - told)
 
     def _put(self, failure: Failed, size: int) -> None:
         if self._bytes + size > self.wanted.max_queued_bytes:

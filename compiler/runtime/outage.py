@@ -11,8 +11,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import AwaitingStep
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch
-from headrace.compiler.errors import FailureClass, class_of, worded
-from headrace.compiler.runtime.backoff import JITTER, Backoff
+from headrace.compiler.errors import BatchFailed, FailureClass, class_of, worded
+from headrace.compiler.runtime.backoff import DELAYS, JITTER, Backoff
 
 ACTS_SECONDS = 30.0
 """How long between two tries where somebody has to act."""
@@ -37,6 +37,9 @@ class OutagePlace(Protocol):
     def waits(self, failure: FailureClass, why: str) -> None:
         """Tell that it waits, and for what."""
 
+    def needs_somebody(self, why: str) -> None:
+        """Tell, as an error, that it waits until somebody acts."""
+
     def goes_on(self) -> None:
         """Tell that it waits no longer."""
 
@@ -44,6 +47,11 @@ class OutagePlace(Protocol):
 def is_worth_it(cause: Exception) -> bool:
     """Return whether another try may succeed with the same content."""
     return class_of(cause) != "invalid"
+
+
+def is_answered(cause: Exception) -> bool:
+    """Return whether the other side has answered, so that it is there, whatever it says."""
+    return isinstance(cause, BatchFailed) and cause.is_answered
 
 
 class OutageBridge:
@@ -54,32 +62,30 @@ class OutageBridge:
         self.place, self._clock, self._seconds, self._back = place, place.clock, seconds, back
         self._backoff = Backoff(place.random)
         self._since: float | None = None
-        self._is_ending = False
+        """When it began that time would heal, without a word in between."""
+        self._is_ending = self._has_called = False
         self._hurried = asyncio.Event()
         self.waits_for: FailureClass | None = None
         """The class of the failure that it waits for the end of; None: it does not wait."""
         self.retries = 0
         """How often something was tried again."""
 
-    async def pause(self, cause: Exception) -> None:
+    async def pause(self, cause: Exception, *, is_brief: bool = False) -> None:
         """Wait until it is time for the next try, having told of the failure.
+
+        ``is_brief``: as after a first failure, however many there were.
 
         Raises:
             Exception: the cause, where it is no outage, or one that has lasted too long.
         """
         if not is_worth_it(cause):
+            self.refused(cause)
             raise cause
-        now, failure = self._clock.monotonic(), class_of(cause)
-        since = self._since = now if self._since is None else self._since
-        if failure == "misconfigured":
-            pause = ACTS_SECONDS * self.place.random.uniform(1 - JITTER, 1 + JITTER)
-        else:
-            pause = self._backoff.next()
-            if self._seconds is not None:
-                if now - since >= self._seconds:
-                    self._tell(None, "")
-                    raise cause
-                pause = min(pause, since + self._seconds - now)
+        failure = class_of(cause)
+        pause = self._acting() if failure == "misconfigured" else self._backing_off(is_brief)
+        if pause is None:
+            self._tell(None, "")
+            raise cause
         if self._is_ending:
             pause = min(pause, ENDING_SECONDS)
         self.place.report_lost(cause, pause)
@@ -90,19 +96,47 @@ class OutageBridge:
         self._hurried.clear()
         self.retries += 1
 
+    def worked(self) -> None:
+        """Note that something worked, though there is more to be tried again."""
+        self._since = None
+        self._backoff.reset()
+
     def over(self) -> None:
-        """Note that something worked."""
-        if self._since is not None:
-            self._since = None
-            self._backoff.reset()
-            if self.waits_for is not None:
-                self.place.reconnected(self._back)
-                self._tell(None, "")
+        """Note that something worked, and that nothing waits any more."""
+        self.worked()
+        self._has_called = False
+        if self.waits_for is not None:
+            self.place.reconnected(self._back)
+            self._tell(None, "")
+
+    def refused(self, cause: Exception) -> None:
+        """Note a failure that is no outage: where the other side has answered, there is none."""
+        if is_answered(cause):
+            self.over()
 
     def hurry(self) -> None:
         """Try now, and pause no longer than a moment from now on: the pipeline ends."""
         self._is_ending = True
         self._hurried.set()
+
+    def close(self) -> None:
+        """Wait no longer: the pipeline is over."""
+        self._tell(None, "")
+
+    def _acting(self) -> float:
+        """Return the pause where somebody has to act, however long that takes."""
+        self._since = None
+        return ACTS_SECONDS * self.place.random.uniform(1 - JITTER, 1 + JITTER)
+
+    def _backing_off(self, is_brief: bool) -> float | None:
+        """Return the pause where time heals it; None: it has had the time that it is given."""
+        now = self._clock.monotonic()
+        since = self._since = now if self._since is None else self._since
+        pause = DELAYS[0] if is_brief else self._backoff.next()
+        if self._seconds is None:
+            return pause
+        left = since + self._seconds - now
+        return None if left <= 0 else min(pause, left)
 
     def _tell(self, failure: FailureClass | None, why: str) -> None:
         """Tell that it waits, once for each class, or no longer."""
@@ -111,8 +145,11 @@ class OutageBridge:
         self.waits_for = failure
         if failure is None:
             self.place.goes_on()
-        else:
-            self.place.waits(failure, why)
+            return
+        self.place.waits(failure, why)
+        if failure == "misconfigured" and not self._has_called:
+            self._has_called = True
+            self.place.needs_somebody(why)
 
 
 def awaited_again(step: AwaitingStep, outage: OutageBridge) -> AwaitingStep:

@@ -164,14 +164,12 @@ class QueuedWriter(Writer):
     def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
         unseen = super().abandon()
-        said = "stopped before everything was written"
-        begun = [each.batch for each in self._workers.values()]
-        waiting = [each.batch for each in self._queue]
-        for batch in waiting:
-            self.place.report(Stopped(said, "unavailable"), batch)
-        for batch in begun:  # nobody knows how far those came
-            self.place.report(Stopped(said), batch)
-        lost = [*begun, *waiting]
+        left = [self._left_of(each.batch) for each in self._workers.values()]
+        left += [(each.batch, "unavailable") for each in self._queue]
+        for batch, failure in left:
+            if batch:
+                self.place.report(Stopped("stopped before everything was written", failure), batch)
+        lost = [batch for batch, _ in left if batch]
         count = sum(map(len, lost))
         if lost:
             self.place.warn(
@@ -182,6 +180,10 @@ class QueuedWriter(Writer):
             worker.cancel()
         self._workers.clear()
         return unseen + count
+
+    def _left_of(self, batch: Batch) -> tuple[Batch, FailureClass]:
+        """Return what is not written of a batch that was begun: nobody knows how far it came."""
+        return batch, "unclear"
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""

@@ -257,6 +257,8 @@ class Pipeline:
                 await action()
             except Exception as cause:
                 self._report(cause)
+        for outage in self.parts.outages:
+            outage.close()
         self.failures.settle()
         self._feed.drop(self._watch)
 

@@ -17,7 +17,10 @@ from headrace.compiler.annotated import Millis
 LinkStatus = Literal["coming", "up", "down", "waiting"]
 PipelineHealth = Annotated[
     Literal["ok", "degraded"],
-    Meta(description="`degraded` while an input or output is not `up`."),
+    Meta(
+        description="`degraded` while an input or output is not `up`, or anything waits for the end of an"
+        " outage."
+    ),
 ]
 
 
@@ -42,9 +45,9 @@ class LinkState(msgspec.Struct, frozen=True):
     ] = None
 
 
-def health_of(links: Iterable[LinkState]) -> PipelineHealth:
-    """Return the health of a pipeline with these inputs and outputs."""
-    return "ok" if all(each.state == "up" for each in links) else "degraded"
+def health_of(links: Iterable[LinkState], *, waits: bool) -> PipelineHealth:
+    """Return the health of a pipeline with these inputs and outputs; ``waits``: something of it does."""
+    return "degraded" if waits or any(each.state != "up" for each in links) else "ok"
 
 
 COMING, UP = LinkState("coming"), LinkState("up")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -28,14 +28,40 @@ class LostMessages(NamedTuple):
     reason: LossReason
     batch: object | None = None
     """The same of all failures of one batch; None: there is no other."""
+    done: Collection[int] = ()
+    """Those of the messages, by index, that are not lost, for they are written."""
     refused: Mapping[int, str] = _NONE
     """Those at fault, by index, each with what was said of it; empty: which of them is not known."""
+    redact: Callable[[str], str] = str
+    """Hides secrets in what was said."""
 
-    def at_fault(self, index: int) -> bool | None:
-        """Return whether one of them is why it failed; None where that is not known."""
-        if self.reason == "error":
-            return True
-        return index in self.refused if self.refused else None
+    @property
+    def count(self) -> int:
+        """How many are lost."""
+        return len(self.messages) - len(self.done)
+
+    def told(self) -> Iterator[LostMessage]:
+        """Yield those that are lost, one by one: somebody may want the first of many."""
+        done = frozenset(self.done)
+        for index, message in enumerate(self.messages):
+            if index in done:
+                continue
+            if self.reason == "error":
+                yield LostMessage(message, True)
+            elif index in self.refused:
+                yield LostMessage(message, True, self.redact(self.refused[index]))
+            else:
+                yield LostMessage(message, False if self.refused else None)
+
+
+class LostMessage(NamedTuple):
+    """One of them."""
+
+    message: JsonValue
+    at_fault: bool | None
+    """Whether it is why its batch failed; None: that is not known."""
+    said: str | None = None
+    """What was said of it alone."""
 
 
 LostData = LostMessages | bytes
@@ -52,17 +78,9 @@ def lost_with(
 ) -> LostMessages:
     """Return what is lost of a batch that failed: all of it that is not done."""
     reason: LossReason = "stopped" if isinstance(cause, Stopped) else "batch"
-    if not isinstance(cause, BatchFailed) or not (cause.done or cause.refused):
+    if not isinstance(cause, BatchFailed):
         return LostMessages(batch, reason)
-    done = frozenset(cause.done)
-    left = [index for index in range(len(batch)) if index not in done]
-    said = {text: redact(text) for text in set(cause.refused.values())}
-    refused = {
-        place: said[cause.refused[index]]
-        for place, index in enumerate(left)
-        if index in cause.refused
-    }
-    return LostMessages([batch[index] for index in left], reason, refused=refused)
+    return LostMessages(batch, reason, None, cause.done, cause.refused, redact)
 
 
 class ComponentLoss(msgspec.Struct, frozen=True):

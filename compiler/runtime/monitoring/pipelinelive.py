@@ -55,7 +55,7 @@ def live_of(pipeline: Pipeline) -> PipelineLive:
     return PipelineLive(
         pipeline.status,
         pipeline.started_at,
-        health_of((*inputs, *outputs)),
+        health_of((*inputs, *outputs), waits=_waits(pipeline)),
         inputs,
         outputs,
         [*_queues_of(pipeline)],
@@ -68,6 +68,11 @@ def links_of(pipeline: Pipeline) -> tuple[Sequence[LinkState], Sequence[LinkStat
     if parts.chain is None:
         return [COMING] * len(config.inputs), [COMING] * len(config.outputs)
     return [each.link(now) for each in parts.pumps], [each.link(now) for each in parts.writers]
+
+
+def _waits(pipeline: Pipeline) -> bool:
+    """Return whether a component waits for the end of an outage, such as a transform that asks a server."""
+    return any(each.waits_for is not None for each in pipeline.parts.outages)
 
 
 def _queues_of(pipeline: Pipeline) -> Iterator[QueueState]:
@@ -100,6 +105,6 @@ def pulse_of(pipeline: Pipeline) -> PipelinePulse:
         pipeline.parts.held,
         pipeline.in_flight,
         pipeline.status,
-        health_of(chain.from_iterable(links_of(pipeline))),
+        health_of(chain.from_iterable(links_of(pipeline)), waits=_waits(pipeline)),
         pipeline.started_at,
     )

@@ -57,16 +57,16 @@ async def test_what_an_output_raises_has_a_class(cause: Exception, expected: str
 @virtual
 async def test_what_is_being_written_when_the_time_to_stop_is_over_is_unclear() -> None:
     it = Engine(Clock(asyncio.get_running_loop()))
-    source = Told(it.clock, [0.5, batches([1], [2, 3])])
+    source = Told(it.clock, [0.5, batches([1, 2])])
     await run(it, pipeline("p", [reads(source)], [], [takes(Slow(it.clock, 1e6))]))
     await it.clock.sleep(1)
     ending = running(it, "p")
     await it.close()
 
     [failure] = ending.failures.table.latest()
-    assert (failure.failure, failure.count) == ("unclear", 2)
+    assert (failure.failure, failure.count) == ("unclear", 1)
     assert [(each.reason, each.count) for each in ending.failures.losses if each.count] == [
-        ("stopped", 3)
+        ("stopped", 2)
     ]
 
 
@@ -87,14 +87,13 @@ async def test_posts_that_nobody_reads_any_more_are_counted_message_by_message()
     ] == [("input", "stopped", 7)]
 
 
-def test_what_is_written_is_not_lost_and_indices_are_those_of_what_is_left() -> None:
+def test_what_is_written_is_not_lost_and_what_is_at_fault_is_told_apart() -> None:
     cause = BatchFailed("2 of 5", done=(0, 3), refused={1: "s3cret", 4: "too old"})
 
     lost = lost_with(cause, ["a", "b", "c", "d", "e"], lambda text: text.replace("s3cret", "***"))
 
-    assert lost.messages == ["b", "c", "e"]
-    assert lost.refused == {0: "***", 2: "too old"}
-    assert [lost.at_fault(index) for index in range(3)] == [True, False, True]
+    assert lost.count == 3
+    assert [*lost.told()] == [("b", True, "***"), ("c", False, None), ("e", True, "too old")]
 
 
 def test_the_most_exact_code_decides_and_what_no_row_names_is_about_the_content() -> None:

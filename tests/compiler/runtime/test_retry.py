@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Transform
-from headrace.compiler.component.retry import Retrying, RetryOptions
+from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import AwaitingSink, InlineSink, Sink
-from headrace.compiler.errors import BatchFailed, NotWritable, Unreachable
-from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
-from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.runtime.monitoring.pipelinelive import live_of
+from tests.compiler.runtime.bridged import Disk, Run, Server, away, lost, retry
 from tests.promises import promise
 from tests.stand_ins import (
     Kept,
@@ -33,81 +30,6 @@ from tests.stand_ins import (
     with_attribute,
 )
 from tests.virtual import virtual
-
-Says = Callable[[float, Batch], Exception | None]
-"""Returns why a batch cannot be written at a time since the start, or None."""
-
-
-def away(since: float, until: float, cause: Exception | None = None) -> Says:
-    """Return a server that is not there for a while."""
-
-    def says(at: float, batch: Batch) -> Exception | None:
-        return (cause or Unreachable("db:1 does not answer")) if since <= at < until else None
-
-    return says
-
-
-def retry(seconds: float) -> Retrying:
-    """Return the option with a bound."""
-    return RetryOptions.load({"seconds": seconds})
-
-
-class Server(AwaitingSink):
-    """Takes what it does not refuse, each batch in a tenth of a second; keeps when."""
-
-    def __init__(self, clock: Clock, says: Says, at_once: int = 1) -> None:
-        self._clock, self._says, self.at_once = clock, says, at_once
-        self._began = clock.monotonic()
-        self.messages: list[Any] = []
-        self.tries: list[float] = []
-
-    async def write(self, batch: Batch) -> None:
-        at = self._clock.monotonic() - self._began
-        self.tries.append(round(at, 1))
-        await self._clock.sleep(0.1)
-        if (cause := self._says(at, batch)) is not None:
-            if isinstance(cause, BatchFailed):
-                self.messages += [batch[place] for place in cause.done]
-            raise cause
-        self.messages += batch
-
-
-class Disk(InlineSink):
-    """Is full for a while."""
-
-    def __init__(self, clock: Clock, until: float) -> None:
-        self._clock, self._until = clock, clock.monotonic() + until
-        self.messages: list[Any] = []
-
-    def write(self, batch: Batch) -> None:
-        if self._clock.monotonic() < self._until:
-            raise NotWritable("the disk is full")
-        self.messages += batch
-
-
-class Run:
-    """A pipeline that is handed a batch each second and writes to a sink with `retry`."""
-
-    def __init__(self) -> None:
-        self.engine = Engine(Clock(asyncio.get_running_loop()))
-        self.clock = self.engine.clock
-
-    async def start(
-        self, sink: Sink, count: int, *others: Sink, retry: Retrying = True, size: int = 1
-    ) -> Pipeline:
-        """Run it on ``count`` batches of numbers."""
-        given = [batches([*range(n * size, (n + 1) * size)]) for n in range(count)]
-        lines = [part for each in given for part in (1.0, each)]
-        self.source = Told(self.clock, lines)
-        output = with_attribute(takes(sink), "retry", retry)
-        outputs = [output, *map(takes, others)]
-        await run(self.engine, pipeline("p", [reads(self.source)], [], outputs))
-        return running(self.engine, "p")
-
-
-def lost(of: Pipeline) -> dict[str, int]:
-    """Return how many messages were lost, by reason."""
-    return {each.reason: each.count for each in of.failures.losses if each.count}
 
 
 @promise("delivery.retry.waits")
@@ -265,36 +187,117 @@ async def test_of_several_under_way_those_that_fail_are_written_in_their_order()
     await it.engine.close()
 
 
-@promise("delivery.retry.answered")
 @virtual
-async def test_a_message_that_the_other_side_never_takes_while_others_pass_is_at_fault() -> None:
+async def test_when_an_outage_is_over_as_many_are_under_way_as_before() -> None:
     it = Run()
+    server = Server(it.clock, away(1, 1.5), at_once=4)
+    await it.start(server, 200, every=0.05)
+    await it.clock.sleep(12)
 
-    def says(at: float, batch: Batch) -> Exception | None:
-        return Unreachable("POST: 500", is_answered=True) if 13 in batch else None
-
-    server = Server(it.clock, says)
-    of = await it.start(server, 4, size=5)
-    await it.clock.sleep(200)
-
-    assert server.messages == [n for n in range(20) if n != 13]
-    assert lost(of) == {"batch": 1}
-    [failure] = of.failures.table.latest()
-    assert failure.failure == "invalid"  # as it was last
+    # Twenty a second come, and of one at a time ten would be written.
+    assert len(server.messages) == 200
     await it.engine.close()
 
 
 @virtual
-async def test_where_no_message_passes_it_is_an_outage_after_all() -> None:
+async def test_whatever_fails_first_they_are_written_in_their_order() -> None:
     it = Run()
-    cause = Unreachable("POST: 503", is_answered=True)
-    server = Server(it.clock, away(0, 300, cause))
-    of = await it.start(server, 4, size=5)
+    server = Server(
+        it.clock, away(0, 3), at_once=4, seconds=lambda batch: 1.5 if batch[0] < 3 else 0.1
+    )
+    await it.start(server, 10, every=0.01)
+    await it.clock.sleep(30)
+
+    assert server.begun[:4] == [0, 1, 2, 3]  # which failed, the last of them first
+    written = server.begun[server.begun.index(4) - 4 :]
+    assert written == [*range(10)]
+    assert sorted(server.messages) == [*range(10)]
+    await it.engine.close()
+
+
+@virtual
+async def test_after_the_seconds_each_batch_is_tried_once_and_the_first_that_works_goes_on() -> (
+    None
+):
+    it = Run()
+    server = Server(it.clock, away(0, 40))
+    of = await it.start(server, 60, retry=retry(5))
+    await it.clock.sleep(100)
+
+    first = server.messages[0]
+    assert server.messages == [*range(first, 60)]
+    assert first <= 41
+    assert lost(of) == {"batch": first}
+    await it.engine.close()
+
+
+@virtual
+async def test_while_somebody_has_to_act_the_seconds_do_not_run() -> None:
+    it = Run()
+    gone = BatchFailed('relation "t" does not exist', "misconfigured")
+
+    def says(at: float, batch: Batch) -> Exception | None:
+        if at < 600:
+            return gone
+        return Unreachable("starting up") if at < 640 else None
+
+    server = Server(it.clock, says)
+    of = await it.start(server, 5, retry=retry(100))
     await it.clock.sleep(900)
 
-    # The batch that was taken apart when the server came back is whole, and not in its order.
-    assert sorted(server.messages[:5]) == [*range(5)]
-    assert server.messages[5:] == [*range(5, 20)]
+    assert server.messages == [*range(5)]
+    assert lost(of) == {}
+    await it.engine.close()
+
+
+@virtual
+async def test_an_answer_about_the_content_ends_an_outage() -> None:
+    it = Run()
+
+    def says(at: float, batch: Batch) -> Exception | None:
+        return Unreachable("away") if at < 3 else BatchFailed("POST: 422", is_answered=True)
+
+    server = Server(it.clock, says)
+    of = await it.start(server, 1)
+    await it.clock.sleep(30)
+
+    assert lost(of) == {"batch": 1}
+    assert of.parts.outages[0].waits_for is None
+    assert of.parts.writers[0].link(it.clock.millis()).state == "up"
+    await it.engine.close()
+
+
+@promise("delivery.retry.done")
+@virtual
+async def test_of_what_is_cut_off_by_a_stop_only_the_rest_is_lost() -> None:
+    it = Run()
+    cause = Unreachable("the broker has confirmed 3 of 4", done=[0, 1, 3])
+    server = Server(it.clock, lambda at, batch: cause if len(batch) == 4 else Unreachable("away"))
+    of = await it.start(server, 1, size=4)
+    await it.clock.sleep(10)
+    await it.engine.close()
+
+    assert server.messages == [0, 1, 3]
+    assert lost(of) == {"stopped": 1}
+    assert of.failures.table.latest()[0].failure == "unavailable"
+
+
+class AsADriverSays(Unreachable):
+    """An error of a connector that is made of more than a text."""
+
+    def __init__(self, text: str, *, port: int) -> None:
+        super().__init__(text, "unclear", done=[0])
+        self.port = port
+
+
+@virtual
+async def test_errors_of_connectors_may_be_made_of_anything() -> None:
+    it = Run()
+    server = Server(it.clock, away(0, 10, AsADriverSays("cut off", port=1)))
+    of = await it.start(server, 1, size=3)
+    await it.clock.sleep(60)
+
+    assert sorted(server.messages) == [0, 1, 2]
     assert lost(of) == {}
     await it.engine.close()
 
@@ -359,11 +362,29 @@ async def test_a_step_that_asks_somebody_is_tried_again_and_what_comes_behind_it
     await it.clock.sleep(10)
     [outage] = running(it.engine, "p").parts.outages
     assert (outage.waits_for, outage.place.stage) == ("unavailable", "transform")
+    assert live_of(running(it.engine, "p")).health == "degraded"
     await it.clock.sleep(60)
 
     assert kept.batches == [[f"{n} answered"] for n in range(4)]
     assert lost(running(it.engine, "p")) == {}
     await it.engine.close()
+
+
+@virtual
+async def test_a_pipeline_that_ends_waits_no_longer() -> None:
+    it = Run()
+    heard = list[Event]()
+    listener = it.engine.observe(Interest(named=frozenset({"waiting", "going-on"})))
+    hearing = asyncio.ensure_future(hear(listener, heard))
+    of = await it.start(Server(it.clock, away(0, 1e9)), 1)
+    await it.clock.sleep(30)
+    assert live_of(of).health == "degraded"
+    await it.engine.dispose("p")
+    await it.clock.sleep(1)
+
+    assert [each.name for each in heard if each.name] == ["waiting", "going-on"]
+    await it.engine.close()
+    await hearing
 
 
 class Bridging(Transform, kind="bridging"):
