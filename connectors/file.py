@@ -387,12 +387,16 @@ class FileSink(AwaitingSink):
                 None, part.close, lambda: self._has_time
             )
             self._closing.add(closing)
-            closing.add_done_callback(self._closed)
+            closing.add_done_callback(partial(self._closed, part.rows))
 
-    def _closed(self, closing: Future[None]) -> None:
+    def _closed(self, messages: int, closing: Future[None]) -> None:
         self._closing.discard(closing)
         if (cause := closing.exception()) is not None:
-            self._ctx.fail(self._say("closing a part of", cause), _class_of(cause))
+            said, failure = self._say("closing a part of", cause), _class_of(cause)
+            if isinstance(cause, Uncompressed):  # it is there, as it was written
+                self._ctx.fail(said, failure)
+            else:
+                self._ctx.lose_count(said, messages, failure, "batch")
 
     def _say(self, what: str, cause: BaseException) -> str:
         number = cause.errno if isinstance(cause, OSError) else None

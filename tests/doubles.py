@@ -191,7 +191,9 @@ class StubContext:
             self.lost[said] += len(messages)
             self.failures.append(said)
 
-    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
+    def lose_count(
+        self, message: str, count: int, failure: FailureClass, reason: str = "stopped"
+    ) -> None:
         """Keep what is told among its failures, and how many messages it has cost."""
         self.lost[message] += count
         self.fail(message, failure)

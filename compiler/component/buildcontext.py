@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
@@ -222,8 +222,17 @@ class Context(Protocol):
     def lose(self, failed: FailedMessages) -> None:
         """Count the messages of one batch that it goes on without, and report each different failure."""
 
-    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
-        """Report that so many messages are lost which are not at hand: there was no time left for them."""
+    def lose_count(
+        self,
+        message: str,
+        count: int,
+        failure: FailureClass,
+        reason: Literal["batch", "stopped"] = "stopped",
+    ) -> None:
+        """Report that so many messages are lost which are not at hand: there was no time left for them.
+
+        Or what they were in is lost (``batch``).
+        """
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         """Return the operator that runs a step, reports a failing batch and carries on.

@@ -420,8 +420,8 @@ class Output(Component, family="output"):
     retry: Retrying = option(
         RETRY,
         "Batches that fail because the other side is away, or because somebody has to act, wait and are"
-        " tried again, in order; true is the same as `{}`. While they do, at most 16 batches of an input"
-        " are on their way, so it waits as well.",
+        " tried again, in order; true is the same as `{}`. While they do, an input has at most as"
+        " many batches on their way as ever, so it waits as well.",
         default=None,
         additive=True,
         elsewhere="retries max_retries retry_policy backoff",

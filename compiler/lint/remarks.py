@@ -115,8 +115,8 @@ def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
             others = counted(len(draft.outputs) - 1, "other output")
             fault = Fault(
                 "others-wait",
-                f"in an outage {others} of this pipeline will wait as well, after"
-                f" {BATCHES_UNDER_WAY} batches of an input",
+                f"in an outage {others} of this pipeline will wait as well, as soon as an input has"
+                f" {BATCHES_UNDER_WAY} batches on their way",
                 expected="an output alone in its pipeline",
                 suggestion="give it a pipeline and an input of its own where others must not wait",
                 path=("retry",),

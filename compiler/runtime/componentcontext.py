@@ -363,9 +363,11 @@ class ComponentContext:
             self._count_lost(said, class_of(cause), LostMessages(messages, "error", batch))
         self.took(SKIPPED)
 
-    def lose_count(self, message: str, count: int, failure: FailureClass) -> None:
+    def lose_count(
+        self, message: str, count: int, failure: FailureClass, reason: LossReason = "stopped"
+    ) -> None:
         self.fail(message, failure)
-        self._failures.losses.add(self.stage, self.index, "stopped", count)
+        self._failures.losses.add(self.stage, self.index, reason, count)
 
     def report_lost(
         self, cause: BaseException, seconds: float | None = None, lost: Batch = NOTHING

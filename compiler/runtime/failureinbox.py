@@ -63,13 +63,13 @@ class FailureInbox(Source):
             text = lost[:MOST_PAYLOAD].decode("utf-8", "replace")
             self._put({**failure, "payload": text}, _BYTES + getsizeof(text))
             return
-        if not isinstance(lost, LostMessages) or not lost.count:
+        if not isinstance(lost, LostMessages) or not lost.size:
             self._put(failure, _BYTES)
             return
         if lost.batch is None or lost.batch is not self._batch:
             self._batch = lost.batch
             self._room, self._scale = MOST_MESSAGES, Scale(MOST_VALUES)
-        told = min(lost.count, self._room)
+        told = min(lost.size, self._room)
         self._room -= told
         for message, at_fault, said in islice(lost.told(), told):
             each, takes = {**failure, "at_fault": at_fault}, _BYTES
@@ -81,7 +81,7 @@ class FailureInbox(Source):
                 self._put(each, takes)
             else:
                 self._put({**each, "message": message}, takes + size)
-        self._leave_out(lost.count - told)
+        self._leave_out(lost.size - told)
 
     def _put(self, failure: Failed, size: int) -> None:
         if self._bytes + size > self.wanted.max_queued_bytes:

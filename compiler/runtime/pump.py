@@ -11,7 +11,7 @@ when all that it handed out has left the outputs: until then there is something 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -37,7 +37,7 @@ from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
 from headrace.compiler.runtime.turns import Turn, Turns
-from headrace.compiler.runtime.unpacking import Unpacking
+from headrace.compiler.runtime.unpacking import Unpacked, Unpacking
 
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
@@ -289,8 +289,7 @@ class Pump:
                 if encloses and is_large(batch):
                     batch = await unpacking.enclosed_in_slices(batch, origins[0], turn)
             except asyncio.CancelledError:
-                left = (each for each in chain((unpacked,), rest) if each is not None)
-                self._unsent = () if self._on_delivery else [len(batch) for batch, _ in left]
+                self._leave(chain((unpacked,), rest))
                 raise
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:
@@ -306,7 +305,16 @@ class Pump:
                 self._broke(cause)
                 raise Ended("the chain broke") from cause
             if monotonic() > turn.ends:
-                await turn.give_way()
+                try:
+                    await turn.give_way()
+                except asyncio.CancelledError:
+                    self._leave(rest)
+                    raise
+
+    def _leave(self, unpacked: Iterable[Unpacked | None]) -> None:
+        """Note what goes no further, unless it comes again."""
+        left = (each for each in unpacked if each is not None)
+        self._unsent = () if self._on_delivery else [len(batch) for batch, _ in left]
 
     def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
         """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""

@@ -121,6 +121,7 @@ class MqttSink(AwaitingSink):
         self._client: Publisher | None = None
         self._backoff, self._not_before = Backoff(), 0.0
         self._failure: FailureClass = "unavailable"
+        self._why = ""
         """Why there was no connection last."""
 
     async def start(self) -> None:
@@ -225,7 +226,8 @@ class MqttSink(AwaitingSink):
                 client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
                 pause, self._failure = self._backoff.next(), class_of(cause)
-                self._ctx.disconnected(str(cause), pause, self._failure)
+                self._why = str(cause)
+                self._ctx.disconnected(self._why, pause, self._failure)
                 self._not_before = self._ctx.clock.monotonic() + pause
             else:
                 self._ctx.reconnected("connected again")
@@ -234,6 +236,8 @@ class MqttSink(AwaitingSink):
     async def _given_up(self, count: int, done: list[int]) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
         text, failure = str(self._access.outage.of(CLOSED)), self._failure
+        if failure == "misconfigured":  # somebody has to know what to do
+            text = self._why
         client = self._client
         if client is not None:
             self._client = None

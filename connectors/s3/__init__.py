@@ -18,7 +18,7 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
-from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault, Severity
 from headrace.connectors.disk.packing import COMPRESSIONS
 from headrace.connectors.disk.partformats import FORMATS
 from headrace.connectors.disk.parts import Rotation
@@ -260,6 +260,18 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
                 path=("rotate",),
             )
         yield from key_faults(self.prefix, self.partition)
+
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
+        """Remark on `retry`: a part waits anyway."""
+        yield from super().examine(context)
+        if self.retry is not None:
+            yield Fault(
+                "not-applied",
+                "'retry' does nothing: a part is tried again until it is uploaded, whatever this says",
+                path=("retry",),
+                on_key=True,
+                severity=Severity.WARNING,
+            )
 
     def outlasts_seconds(self) -> float:
         """Return that a part is tried until it is uploaded."""

@@ -85,7 +85,7 @@ class Failures:
         Of an input that is known ``component`` is None all the same: that is how failures are told apart.
         """
         if lost is not None and component is not None:
-            self.losses.add(stage, component, lost.reason, lost.count)
+            self.losses.add(stage, component, lost.reason, lost.size)
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
         self.table.count(stage, component, message, input_index, failure)

@@ -36,7 +36,7 @@ class LostMessages(NamedTuple):
     """Hides secrets in what was said."""
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many are lost."""
         return len(self.messages) - len(self.done)
 

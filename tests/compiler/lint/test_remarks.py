@@ -482,5 +482,5 @@ def test_an_output_that_waits_in_an_outage_has_others_wait():
     both = chain(outputs=("{type: stdout, retry: true}", "{type: stdout}", "{type: stdout}"))
     assert remarked(both) == [
         "6:29: pipelines[0].outputs[0].retry: in an outage 2 other outputs of this pipeline will wait as"
-        " well, after 16 batches of an input"
+        " well, as soon as an input has 16 batches on their way"
     ]

@@ -92,7 +92,7 @@ def test_what_is_written_is_not_lost_and_what_is_at_fault_is_told_apart() -> Non
 
     lost = lost_with(cause, ["a", "b", "c", "d", "e"], lambda text: text.replace("s3cret", "***"))
 
-    assert lost.count == 3
+    assert lost.size == 3
     assert [*lost.told()] == [("b", True, "***"), ("c", False, None), ("e", True, "too old")]
 
 
