@@ -119,8 +119,9 @@ class HttpClient:
             beginning = await _if_it_comes(reply, 16 * EXCERPT_BYTES)
             told.append(self._shown(beginning.decode("utf-8", "replace")))
         text = self._say(": ".join(filter(None, told)))
-        is_passing = reply.status == 429 or reply.status >= 500
-        return (Unreachable if is_passing else BatchFailed)(text, class_of_status(reply.status))
+        may_be_content = reply.status >= 500
+        failure = Unreachable if may_be_content or reply.status == 429 else BatchFailed
+        return failure(text, class_of_status(reply.status), is_answered=may_be_content)
 
     def _shown(self, text: str) -> str:
         """Return what the server said: without credentials, on one line, of 300 bytes at most.

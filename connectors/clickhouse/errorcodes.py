@@ -22,14 +22,20 @@ def by_status(*statuses: int | str) -> tuple[str, ...]:
     return tuple(f"HTTP {each}" for each in statuses)
 
 
+SLOW = FailureRow(
+    "slow",
+    "unavailable",
+    # TIMEOUT_EXCEEDED, TOO_SLOW
+    (159, 160),
+    "the insert takes longer than the server allows",
+)
+# MEMORY_LIMIT_EXCEEDED
+MEMORY = FailureRow("memory", "unavailable", (241,), "the server has no memory left for it")
+MAY_BE_CONTENT = frozenset(SLOW.codes + MEMORY.codes)
+"""What time may heal, or one of the rows may be why."""
+
 PASSING = (
-    FailureRow(
-        "slow",
-        "unavailable",
-        # TIMEOUT_EXCEEDED, TOO_SLOW
-        (159, 160),
-        "the insert takes longer than the server allows",
-    ),
+    SLOW,
     FailureRow(
         "between_servers",
         "unavailable",
@@ -37,8 +43,7 @@ PASSING = (
         (209, 210),
         "the server does not reach another one that it needs",
     ),
-    # MEMORY_LIMIT_EXCEEDED
-    FailureRow("memory", "unavailable", (241,), "the server has no memory left for it"),
+    MEMORY,
     # TABLE_IS_READ_ONLY: its replica has lost its keeper
     FailureRow("table_read_only", "unavailable", (242,), "the table takes nothing for now"),
     # NOT_ENOUGH_SPACE

@@ -31,6 +31,7 @@ from headrace.connectors.clickhouse.connection import (
 )
 from headrace.connectors.clickhouse.errorcodes import (
     ACCESS_DENIED,
+    MAY_BE_CONTENT,
     NOT_CONVERTED,
     TURNED_AWAY,
     UNKNOWN_DATABASE,
@@ -206,7 +207,7 @@ class ClickHouseSink(AwaitingSink):
         signature = said.signature(self._table.names)
         text = f"{self._server.where} says {signature}"
         if said.is_passing or said.code in TURNED_AWAY.codes:
-            return Unreachable(text, said.failure)
+            return Unreachable(text, said.failure, is_answered=said.code in MAY_BE_CONTENT)
         if said.sentence and signature not in self._told:
             self._told.add(signature)
             self._ctx.warn(f"{text}: {self._server.quoted(said.sentence)} (told this once)")

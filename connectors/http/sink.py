@@ -54,7 +54,13 @@ class HttpSink(AwaitingSink):
         except BatchFailed as cause:
             text = str(cause)
             refused = {sent: text} if cause.failure == "invalid" else {}
-            raise type(cause)(text, cause.failure, done=range(sent), refused=refused) from None
+            raise type(cause)(
+                text,
+                cause.failure,
+                done=range(sent),
+                refused=refused,
+                is_answered=cause.is_answered,
+            ) from None
 
     async def finish(self) -> None:
         """Close the session."""

@@ -41,6 +41,7 @@ from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault
 from headrace.connectors.postgres.sqlstates import (
     CUT_OFF,
     FAILURE_CLASSES,
+    MAY_BE_CONTENT,
     READ_ONLY,
     ROLLED_BACK,
     SESSION_ENDED,
@@ -284,6 +285,11 @@ def failure_class(cause: Exception, *, may_be_there: bool = False) -> FailureCla
         failure = FAILURE_CLASSES.of(code, code[:2], _CONNECTION if is_loss(cause) else None)
     is_unclear = may_be_there and (failure == "unavailable" or code == _KEY_IS_THERE)
     return CUT_OFF.failure if is_unclear else failure
+
+
+def may_be_content(cause: Exception) -> bool:
+    """Return whether the server has answered, and one of the rows may be why it cannot now."""
+    return getattr(cause, "sqlstate", None) in MAY_BE_CONTENT
 
 
 def refusal(cause: Exception) -> str:

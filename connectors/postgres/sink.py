@@ -21,6 +21,7 @@ from headrace.connectors.postgres.connection import (
     failure_class,
     is_loss,
     is_rolled_back,
+    may_be_content,
     more,
     refusal,
     spoken,
@@ -205,7 +206,7 @@ class Inserter:
             self._told.add(failure)
             if said := more(cause, failure):
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")
-        return BatchFailed(failure, its_class)
+        return BatchFailed(failure, its_class, is_answered=may_be_content(cause))
 
     def _drop(self) -> None:
         """Let go of the connection, whatever it is doing."""

@@ -40,6 +40,10 @@ CUT_OFF = FailureRow(
     " the server is away, or that a key is there",
 )
 
+MAY_BE_CONTENT = frozenset({"57014", "53000", "53200", "53400"})
+"""What time may heal, or one of the rows may be why: it takes too long, or needs more memory than there is.
+No row is why a disk is full, or all connections are taken."""
+
 FAILURE_CLASSES = FailureClasses(
     FailureRow(
         "connection",

@@ -95,6 +95,8 @@ async def test_an_insert_that_takes_too_long_is_unavailable(access: Access):
     assert said(slow, access) == "'Code 160 TOO_SLOW'"
     assert {failed.value.failure, slow.value.failure} == {"unavailable"}
     assert isinstance(failed.value, Unreachable)
+    assert failed.value.is_answered
+    assert slow.value.is_answered
 
 
 @promise("clickhouse.output.fails.memory")
@@ -105,6 +107,7 @@ async def test_a_server_without_memory_is_unavailable(access: Access):
 
     assert said(failed, access) == "'Code 241 MEMORY_LIMIT_EXCEEDED'"
     assert failed.value.failure == "unavailable"
+    assert failed.value.is_answered
 
 
 @promise("clickhouse.output.fails.between_servers")
@@ -123,6 +126,7 @@ async def test_another_server_that_is_not_reached_is_unavailable(access: Access)
 
             assert said(failed, access) == f"'Code {code}'"
             assert failed.value.failure == "unavailable"
+            assert not failed.value.is_answered
 
 
 @promise(

@@ -221,6 +221,7 @@ async def test_somebody_who_holds_a_lock_lets_go_of_it_in_time(
         await it.write([ROW])
 
     assert (failure.failure, type(failure)) == ("unavailable", BatchFailed)
+    assert failure.is_answered is (code == "57014")
     assert f"(SQLSTATE {code})" in str(failure)
 
 
@@ -269,6 +270,7 @@ async def test_a_server_without_room_for_a_session_may_have_some_later(postgres:
         failure = await failed(it, ROW)
 
     assert (failure.failure, type(failure)) == ("unavailable", Unreachable)
+    assert not failure.is_answered
     assert "too many connections for role" in str(failure)
 
 
@@ -289,6 +291,7 @@ async def test_a_server_without_room_for_a_batch_may_have_some_later(postgres: P
         await it.write([ROW])
 
     assert (failure.failure, type(failure)) == ("unavailable", BatchFailed)
+    assert failure.is_answered
     assert "(SQLSTATE 53400)" in str(failure)
 
 

@@ -33,6 +33,7 @@ async def test_an_answer_has_the_class_of_its_status(server: Peer, status: int, 
     failed = await failure({"url": server.url()})
 
     assert failed.failure == expected
+    assert failed.is_answered is (status >= 500)
     assert str(failed) == f"POST {server.url()}: {status} So"
 
 
@@ -42,6 +43,7 @@ async def test_nobody_who_answers_is_unavailable(unused_tcp_port: int):
         failed = await failure({"url": url})
 
         assert type(failed) is Unreachable
+        assert not failed.is_answered
         assert failed.failure == "unavailable"
 
 
@@ -181,6 +183,7 @@ async def test_a_message_is_not_at_fault_for_what_is_not_its_content(
 
     assert type(failed) is kind
     assert (list(failed.done), dict(failed.refused)) == ([0], {})
+    assert failed.is_answered is (status == 503)
 
 
 async def test_of_a_batch_in_one_request_nothing_is_told(server: Peer):
