@@ -1,0 +1,86 @@
+"""The server is killed while everything that it writes to is away: what was read comes again."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.promises import promise
+from tests.server import serving
+from tests.services.kafka import Kafka
+from tests.whole.aside import Aside
+from tests.whole.bridging.bridges import (
+    RATE,
+    TOGETHER,
+    come_back,
+    errors,
+    figure_of,
+    late,
+    leave,
+    options,
+    pause,
+    pipeline,
+    wait_for_all,
+    wait_until_written,
+)
+from tests.whole.bridging.targets import targets
+from tests.whole.brokers.kinds.every import KAFKA
+from tests.whole.brokers.peers import Load
+from tests.whole.figures import Figure
+
+pytestmark = pytest.mark.long
+
+UNTIL_KILLED = UNTIL_BACK = 5.0
+"""Seconds after they are away until it is killed, and those after that until they are back."""
+TOPIC = "bridged-and-killed"
+
+
+@promise("kafka.on_delivery.kill", "delivery.retry.waits")
+def test_who_is_killed_meanwhile_loses_nothing(
+    tmp_path: Path, kafka: Kafka, figure: Figure
+) -> None:
+    KAFKA.create(kafka, TOPIC)
+    folder = tmp_path / "headrace"
+    with Aside() as aside, targets(aside, tmp_path) as every:
+        given = options(folder, kafka, every)
+        # What lies in an open part of `s3` goes with a kill, as its own tests show.
+        all_of_them = [each for each in every if each.name != "s3"]
+        config = [pipeline(each, TOPIC) for each in all_of_them]
+        load = Load(aside, KAFKA, kafka, TOPIC, rate=RATE)
+        with serving(folder, config, *given) as server:
+            for each in all_of_them:
+                wait_until_written(server, each.name, 2 * RATE)
+            leave(all_of_them)
+            pause(UNTIL_KILLED)
+            waiting = {
+                each.name: figure_of(server, "headrace_output_waiting", pipeline=each.name)
+                for each in all_of_them
+            }
+            figure("waiting", waiting)
+            # Those of MQTT and Kafka have a patience of their own before that.
+            assert all(waiting[name] for name in waiting if name not in ("to mqtt", "to kafka"))
+            server.signal(signal.SIGKILL)
+            server.ended()
+
+        with serving(folder, config, *given) as server:
+            pause(UNTIL_BACK)
+            come_back(all_of_them)
+            load.wait_for(len(load.promised) + 2 * RATE)
+            promised = load.stop()
+            for each in all_of_them:
+                arrived = wait_for_all(each, promised)
+                lost = figure_of(server, "headrace_messages_lost_total", pipeline=each.name)
+                said = errors(server, each.name)
+                count = f"{len(promised)}, {len(arrived.missing(promised))} lost"
+                again = [number for number, times in arrived.counts.items() if times > 1]
+                where = f"from {min(again)} to {max(again)}" if again else "nowhere"
+                doubled = f"{arrived.duplicates} twice ({where}), {late(arrived)} late"
+                figure(each.name, f"{count}, {doubled}; {len(said)} errors")
+                assert lost == 0
+                assert len(said) <= 1
+                # What was written within the second before they went may not be committed yet.
+                assert arrived.duplicates <= RATE + each.under_way * TOGETHER
+                assert late(arrived) == 0
+            assert server.stop() == 0
