@@ -121,7 +121,9 @@ class HttpClient:
         text = self._say(": ".join(filter(None, told)))
         may_be_content = reply.status >= 500
         failure = Unreachable if may_be_content or reply.status == 429 else BatchFailed
-        return failure(text, class_of_status(reply.status), is_answered=may_be_content)
+        its_class = class_of_status(reply.status)
+        is_answered = may_be_content or its_class == "invalid"
+        return failure(text, its_class, is_answered=is_answered)
 
     def _shown(self, text: str) -> str:
         """Return what the server said: without credentials, on one line, of 300 bytes at most.

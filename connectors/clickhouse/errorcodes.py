@@ -121,7 +121,11 @@ CLICKHOUSE_FAILURES = FailureClasses(
     *(each for each in PASSING if each.failure == "unavailable"),
     # SYSTEM_ERROR: no reason to pause, as it may be about this insert alone
     FailureRow(
-        "system", "unavailable", (425,), "the system of the server has a fault", ERROR_CODES
+        "system",
+        "unavailable",
+        (173, 198, 279, 425),
+        "the system of the server has a fault",
+        ERROR_CODES,
     ),
     FailureRow(
         "missing",

@@ -211,7 +211,7 @@ class ClickHouseSink(AwaitingSink):
         if said.sentence and signature not in self._told:
             self._told.add(signature)
             self._ctx.warn(f"{text}: {self._server.quoted(said.sentence)} (told this once)")
-        return BatchFailed(text, said.failure)
+        return BatchFailed(text, said.failure, is_answered=said.failure == "invalid")
 
 
 class DeduplicationTokens:

@@ -292,6 +292,11 @@ def may_be_content(cause: Exception) -> bool:
     return getattr(cause, "sqlstate", None) in MAY_BE_CONTENT
 
 
+def is_key_there(cause: Exception) -> bool:
+    """Return whether there is a row with a key of one of the rows."""
+    return getattr(cause, "sqlstate", None) == _KEY_IS_THERE
+
+
 def refusal(cause: Exception) -> str:
     """Return why a batch cannot be written, the same for all that cannot be for this reason."""
     if (said := spoken(cause)) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -19,6 +20,7 @@ from headrace.connectors.postgres.connection import (
     SaysNo,
     ends_session,
     failure_class,
+    is_key_there,
     is_loss,
     is_rolled_back,
     may_be_content,
@@ -33,10 +35,15 @@ from headrace.connectors.postgres.postgres_table import (
     Types,
     create,
 )
+from headrace.connectors.postgres.sqlstates import CUT_OFF
 from headrace.connectors.tables.rows import Rows
 
 Arrays = Sequence[str]
 """What is to be written: the array of each column."""
+
+
+class KeyIsThere(BatchFailed):
+    """A key of a batch is there that was cut off before: it may well be its own."""
 
 
 class PostgresSink(AwaitingSink):
@@ -58,6 +65,8 @@ class PostgresSink(AwaitingSink):
         self._literals = [strings if each.type == "text" else plain for each in table.columns]
         self._inserters = [Inserter(server, ctx) for _ in range(connections)]
         self._idle = [*self._inserters]
+        self._cut_off: deque[Batch] = deque(maxlen=connections)
+        """The batches that were cut off last: if one is tried again, a key that is there is its own."""
 
     async def start(self) -> None:
         """Connect, create the table if that is wanted, and learn what it keeps of these rows."""
@@ -84,9 +93,16 @@ class PostgresSink(AwaitingSink):
             ]
         else:
             arrays = [form(column) for form, column in zip(self._literals, columns, strict=True)]
+        is_again = any(each is batch for each in self._cut_off)
         inserter = self._idle.pop()  # there is one: no more are written at once
         try:
-            await inserter.insert(arrays)
+            await inserter.insert(arrays, may_be_there=is_again)
+        except BatchFailed as cause:
+            if is_again and isinstance(cause, KeyIsThere):
+                return
+            if not is_again and cause.failure == CUT_OFF.failure:
+                self._cut_off.append(batch)
+            raise
         finally:
             self._idle.append(inserter)
 
@@ -131,17 +147,17 @@ class Inserter:
                 raise self._server.refusal(cause, ("table",)) from None
             raise self._server.lost(cause) if is_loss(cause) else cause from None
 
-    async def insert(self, arrays: Arrays) -> None:
+    async def insert(self, arrays: Arrays, *, may_be_there: bool = False) -> None:
         """Insert rows; once more if it was not them that it failed for, twice if others were in the way.
 
-        Raises as `PostgresSink.write` does.
+        ``may_be_there``: they were sent before, and cut off. Raises as `PostgresSink.write` does.
         """
         try:
             return await self._insert(arrays)
         except HeadraceError:
             raise
         except Exception as cause:
-            may_be_there = self._may_be_there(cause)
+            may_be_there = may_be_there or self._may_be_there(cause)
             if is_loss(cause) or spoken(cause) is None:
                 self._drop()
                 if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
@@ -151,7 +167,7 @@ class Inserter:
                         f" {self._limits.batch_bytes >> 20} MiB"
                     ) from None
             if not (is_loss(cause) or is_rolled_back(cause)):
-                raise self._failure(cause) from None
+                raise self._failure(cause, may_be_there=may_be_there) from None
             if is_rolled_back(cause):
                 await self._ctx.clock.sleep(self._limits.pauses[0])
         for pause in (self._limits.pauses[1], None):
@@ -206,7 +222,10 @@ class Inserter:
             self._told.add(failure)
             if said := more(cause, failure):
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")
-        return BatchFailed(failure, its_class, is_answered=may_be_content(cause))
+        if may_be_there and is_key_there(cause):
+            return KeyIsThere(failure, its_class)
+        is_answered = may_be_content(cause) or its_class == "invalid"
+        return BatchFailed(failure, its_class, is_answered=is_answered)
 
     def _drop(self) -> None:
         """Let go of the connection, whatever it is doing."""

@@ -59,6 +59,13 @@ FAILURE_CLASSES = FailureClasses(
         ("53",),
         "the server has no room: for another connection, on its disk, in its memory",
     ),
+    FailureRow(
+        "system",
+        "unavailable",
+        ("58",),
+        "its system fails it, such as the disk",
+        "https://www.postgresql.org/docs/current/errcodes-appendix.html",
+    ),
     ROLLED_BACK,
     FailureRow(
         "lock",

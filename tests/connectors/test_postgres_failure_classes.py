@@ -14,7 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.postgres.connection import Limits
-from headrace.connectors.postgres.sink import PostgresSink
+from headrace.connectors.postgres.sink import KeyIsThere, PostgresSink
 from tests.connected import started
 from tests.doubles import StubContext
 from tests.postgres_relay import Relay, relayed
@@ -473,18 +473,22 @@ async def test_of_what_was_cut_off_without_a_word_nobody_knows(postgres: Postgre
         async with started(sink(who.ctx, who.table, COLUMNS, create_table=False)) as it:
             await it.write([ROW])
             relay.is_mute = True
-            failing = asyncio.ensure_future(failed(it, {"k": "b", "n": 2}))
+            batch = [{"k": "b", "n": 2}]
+            failing = asyncio.ensure_future(it.write(batch))
             await until(postgres, f"select count(*) = 2 from {who.table}")
             relay.is_mute, relay.is_away = False, not is_back
             relay.cut()
-            failure = await failing
+            with pytest.raises(BatchFailed) as cut_off:
+                await failing
+            failure = cut_off.value
             relay.is_away = False
             again = await failed(it, {"k": "b", "n": 2})
+            await it.write(batch)  # tried again: the key that is there is its own
             await it.write([{"k": "c", "n": 3}])
 
     assert failure.failure == "unclear"
     if is_back:
-        assert (type(failure), type(again)) == (BatchFailed, BatchFailed)
+        assert (type(failure), type(again)) == (KeyIsThere, BatchFailed)
         assert "(SQLSTATE 23505)" in str(failure)
     else:
         assert type(failure) is Unreachable
