@@ -173,7 +173,7 @@ async def test_a_component_tells_how_it_fails_and_how_that_is_known(service, doc
         "mark": "documented",
         "source": SOURCE,
     }
-    assert [each["failures"] for each in docs if each["kind"] == "stdout"] == [[]]
+    assert [each["failures"] for each in docs if each["kind"] == "failures"] == [[]]
     schema = {**document, "$ref": "#/components/schemas/ComponentDoc"}
     jsonschema.Draft202012Validator(schema).validate(ledger)
 
