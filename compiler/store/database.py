@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.errors import StoreRefused
-from headrace.compiler.store.format import FORMAT, SCHEMA, WIDTH, checksum, lengths, unpacked
+from headrace.compiler.store.format import FORMAT, SCHEMA, checksum, is_right, lengths, unpacked
+from headrace.compiler.store.rows import Changes, DamagedRow, NewRow, Page, StoredQueue, StoredRow
 
 Sync = Literal["power", "process"]
 """What is outlasted: a loss of power as well, or the end of the process alone."""
@@ -26,6 +28,7 @@ MOST_JOINED = 256 * 1024
 """Bytes of a payload above which it has a row of its own, and is written in pieces of as many."""
 ROWS_AT_ONCE = 64
 """Rows of one statement: each statement may have to wait for the interpreter."""
+ROWS_OF_A_PAGE = 256
 
 _SETTINGS = (
     f"PRAGMA page_size = {PAGE_BYTES}",
@@ -50,67 +53,32 @@ _NEXT = (
 )
 _PAGE = (
     "SELECT n, first, count, deaths, at, crc, body FROM entries"
-    " WHERE queue = ? AND first > ? ORDER BY first LIMIT 256"
+    f" WHERE queue = ? AND first > ? AND first < ? ORDER BY first LIMIT {ROWS_OF_A_PAGE}"
 )
 _TAKE = "UPDATE entries SET taken = 1 WHERE n IN (SELECT value FROM json_each(?)) AND NOT taken"
 _DIED = "UPDATE entries SET deaths = deaths + (SELECT NOT clean FROM store), taken = 0 WHERE taken"
-_RESTORE = "INSERT OR IGNORE INTO queues (id, pipeline, target, kind, next) VALUES (?, ?, ?, ?, 0)"
+# A queue of its own for entries of which the queue is damaged, or others would be given them.
+_ADOPT = """
+    WITH RECURSIVE used(id) AS (
+        SELECT min(queue) FROM entries
+        UNION ALL SELECT (SELECT min(queue) FROM entries WHERE queue > id) FROM used WHERE id NOTNULL
+    )
+    INSERT INTO queues SELECT id, '', 'unknown', id, 0 FROM used
+    WHERE id NOTNULL AND id NOT IN (SELECT id FROM queues)
+"""
+_RESTORE = (
+    "INSERT INTO queues VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET next = max(next, excluded.next)"
+)
 _MOVE = "INSERT INTO damaged SELECT n, queue, first, count, crc, body, ? FROM entries WHERE n = ?"
 _QUEUES = (
-    "SELECT id, pipeline, target, kind, max(next, coalesce(max(first + count), 0)),"
-    " count(n), coalesce(sum(count), 0), coalesce(sum(length(body)), 0), min(at)"
-    " FROM queues LEFT JOIN entries ON queue = id GROUP BY id"
+    # Cast, for a column that is damaged may have anything.
+    "SELECT id, pipeline, target, kind,"
+    " max(CAST(next AS INTEGER), coalesce(CAST(max(first + count) AS INTEGER), 0)),"
+    " count(n), CAST(total(count) AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at)"
+    " FROM queues LEFT JOIN entries ON queue = id {} GROUP BY id"
 )
-
-
-@dataclass(slots=True)
-class NewRow:
-    """What one queue gets in one commit."""
-
-    n: int
-    queue: int
-    first: int
-    at: float
-    payloads: list[bytes]
-    is_taken: bool
-    """Whether it is handed on as soon as it is there."""
-
-
-@dataclass(slots=True)
-class Changes:
-    """What goes into one commit."""
-
-    rows: list[NewRow] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
-    """The rows of which nothing is needed any more."""
-    nexts: dict[int, int] = field(default_factory=dict)
-    """The number of the entry that comes next, of each queue that rows go from."""
-
-
-class StoredRow(NamedTuple):
-    """A row as it was read."""
-
-    n: int
-    first: int
-    deaths: int
-    """How often the process ended without a word while it was under way."""
-    at: float
-    payloads: list[bytes]
-
-
-class StoredQueue(NamedTuple):
-    """A queue with how much of it is there."""
-
-    id: int
-    pipeline: str
-    target: str
-    kind: str
-    next: int
-    rows: int
-    entries: int
-    bytes: int
-    oldest: float | None
-    """When the first of it was written. Units: seconds since 1970."""
+_ONE = "WHERE (pipeline, target, kind) = (?, ?, ?)"
 
 
 class Database:
@@ -130,12 +98,17 @@ class Database:
                 f"SQLite is {sqlite3.sqlite_version}: expected "
                 f"{'.'.join(map(str, OLDEST_SQLITE))} or newer"
             )
+        self.file = file
         self._run: sqlite3.Connection = sqlite3.connect(
-            ":memory:" if file is None else file, timeout=0, isolation_level=None
+            ":memory:" if file is None else file,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,  # one after the other
         )
+        self._run.text_factory = _text
         try:
             self._settle(sync, is_again)
-            self.inode = None if file is None else file.stat().st_ino
+            self._opened = self._inodes()
         except BaseException:
             self._run.close()
             raise
@@ -151,17 +124,24 @@ class Database:
                 f"the store is of version {version}, and this headrace knows versions up to {FORMAT}"
             )
         if version == 0:
-            execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
-                execute(statement)
-            execute(f"PRAGMA user_version = {FORMAT}")
-            execute("COMMIT")
-        # How many frames of the log it took: asked before anything is written.
-        self.frames: int = execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
-        with self._transaction():
-            if not is_again:
-                execute(_DIED)
-            execute("UPDATE store SET clean = 0")
+            with self._transaction():
+                for statement in SCHEMA:
+                    execute(statement)
+                execute(f"PRAGMA user_version = {FORMAT}")
+        self.frames = sys.maxsize
+        """How many frames of the log it took."""
+        try:
+            # Asked before anything is written.
+            self.frames = execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+            with self._transaction():
+                execute(_ADOPT)
+                if not is_again:
+                    execute(_DIED)
+                execute("UPDATE store SET clean = 0")
+        except sqlite3.Error as cause:
+            # What is there can be read, and let go of when there is room.
+            if not is_full(cause):
+                raise
 
     def next_row(self) -> int:
         """Return the number of the next row, which is higher than that of any there is."""
@@ -170,21 +150,22 @@ class Database:
 
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""
-        return [StoredQueue(*row) for row in self._run.execute(_QUEUES).fetchall()]
+        return [StoredQueue(*row) for row in self._run.execute(_QUEUES.format("")).fetchall()]
 
     def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
         """Return one queue, which is made if it is not there."""
         key = (pipeline, target, kind)
-        self._run.execute(
-            "INSERT INTO queues (pipeline, target, kind, next) VALUES (?, ?, ?, 0)"
-            " ON CONFLICT DO NOTHING",
-            key,
-        )
-        return next(each for each in self.queues() if each[1:4] == key)
+        if not (found := self._run.execute(_QUEUES.format(_ONE), key).fetchall()):
+            self._run.execute(
+                "INSERT INTO queues (pipeline, target, kind, next) VALUES (?, ?, ?, 0)", key
+            )
+            found = self._run.execute(_QUEUES.format(_ONE), key).fetchall()
+        return StoredQueue(*found[0])
 
-    def restore(self, id: int, pipeline: str, target: str, kind: str) -> None:
-        """Have a queue be there under its number, also in a file that was made anew."""
-        self._run.execute(_RESTORE, (id, pipeline, target, kind))
+    def restore(self, queues: Iterable[tuple[int, str, str, str, int]]) -> None:
+        """Have queues be there under their numbers, also in a file that was made anew."""
+        with self._transaction():
+            self._run.executemany(_RESTORE, queues)
 
     def discard(self, queue: int) -> None:
         """Forget a queue and all that is in it."""
@@ -208,29 +189,38 @@ class Database:
             if changes.nexts:
                 self._run.execute(_NEXT, (json.dumps(changes.nexts),))
 
-    def page(self, queue: int, after: int, most_bytes: int, now: float) -> Page:
-        """Return some rows of a queue behind an entry, marked as taken; at least one, if there is one."""
+    def page(self, queue: int, after: int, before: int, most_bytes: int) -> Page:
+        """Return some rows of a queue between two entries; at least one, if there is one."""
         rows: list[StoredRow] = []
-        damaged: list[tuple[int, int, int, int]] = []
-        size, last = 0, after
-        cursor = self._run.execute(_PAGE, (queue, after))
-        for n, first, count, deaths, at, crc, body in cursor:
-            last = first + count - 1
-            if not _is_whole(count, body) or checksum(n, queue, first, count, body) != crc:
-                damaged.append((n, first, count, len(body)))
-                continue
-            rows.append(StoredRow(n, first, deaths, at, [*unpacked(count, body)]))
-            size += len(body)
-            if size >= most_bytes:
-                break
-        cursor.close()  # one that stays open has the log grow
+        damaged: list[DamagedRow] = []
+        seen = size = 0
+        last = after
+        cursor = self._run.execute(_PAGE, (queue, after, before))
+        try:
+            for n, first, count, deaths, at, crc, body in cursor:
+                seen += 1
+                last = first if isinstance(first, int) and after < first < before else last
+                if is_right(n, queue, first, count, at, crc, body):
+                    ends = deaths if isinstance(deaths, int) and deaths > 0 else 0
+                    rows.append(StoredRow(n, first, ends, at, [*unpacked(count, body)]))
+                    size += len(body)
+                else:
+                    entries = count if isinstance(count, int) and count > 0 else 1
+                    damaged.append(DamagedRow(n, last, entries, _size(body)))
+                if size >= most_bytes:
+                    return Page(rows, damaged, last, is_last=False)
+        finally:
+            cursor.close()  # one that stays open has the log grow
+        return Page(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
+
+    def mark(self, page: Page, now: float) -> None:
+        """Mark the rows of a page as taken, and move aside those that are damaged."""
         with self._transaction():
-            for n, *_ in damaged:
-                self._run.execute(_MOVE, (now, n))
-            if damaged:
-                self._run.execute(_DELETE, (json.dumps([n for n, *_ in damaged]),))
-            self._run.execute(_TAKE, (json.dumps([row.n for row in rows]),))
-        return Page(rows, last, [each[1:] for each in damaged])
+            for row in page.damaged:
+                self._run.execute(_MOVE, (now, row.n))
+            if page.damaged:
+                self._run.execute(_DELETE, (json.dumps([row.n for row in page.damaged]),))
+            self._run.execute(_TAKE, (json.dumps([row.n for row in page.rows]),))
 
     def touch(self) -> None:
         """Write something, to see whether that can be done."""
@@ -250,13 +240,26 @@ class Database:
         [count] = self._run.execute("PRAGMA freelist_count").fetchone()
         return int(count)
 
-    def close(self, *, is_clean: bool = True) -> None:
-        """Close it; nothing of it is under way any more, unless it is closed for other reasons."""
-        try:
-            if is_clean:
-                self._run.execute("UPDATE store SET clean = 1")
-        finally:
-            self._run.close()
+    def is_there(self) -> bool:
+        """Return whether its file and log are still those that are there under their names."""
+        pairs = zip(self._opened, self._inodes(), strict=True)
+        return all(opened in (None, found) for opened, found in pairs)
+
+    def has_file(self) -> bool:
+        """Return whether its file is, whatever became of the log."""
+        return self._inodes()[:1] == self._opened[:1]
+
+    def copy_to(self, file: Path) -> None:
+        """Write all of it into a file that is not there yet."""
+        self._run.execute("VACUUM INTO ?", (str(file),))
+
+    def mark_clean(self) -> None:
+        """Say that nothing of it is under way any more."""
+        self._run.execute("UPDATE store SET clean = 1")
+
+    def close(self) -> None:
+        """Close it."""
+        self._run.close()
 
     def _insert(self, rows: Sequence[NewRow]) -> None:
         """Insert rows with one statement."""
@@ -264,7 +267,7 @@ class Database:
         for row in rows:
             count = len(row.payloads)
             body = b"".join((lengths(row.payloads), *row.payloads))
-            crc = checksum(row.n, row.queue, row.first, count, body)
+            crc = checksum(row.n, row.queue, row.first, count, row.at, body)
             values += (row.n, row.queue, row.first, count, row.is_taken, row.at, crc, body)
         self._run.execute(_INSERT + ", ".join([_VALUES] * len(rows)), values)
 
@@ -272,7 +275,7 @@ class Database:
         """Insert a row of one large payload, in pieces: joined, 16 MiB hold up everybody for 12 ms."""
         [payload] = row.payloads
         before = lengths(row.payloads)
-        crc = checksum(row.n, row.queue, row.first, 1, before, payload)
+        crc = checksum(row.n, row.queue, row.first, 1, row.at, before, payload)
         size = len(before) + len(payload)
         key = (row.n, row.queue, row.first, 1, row.is_taken, row.at, crc, size)
         self._run.execute(_INSERT_LARGE, key)
@@ -282,18 +285,14 @@ class Database:
             for start in range(0, len(payload), MOST_JOINED):
                 blob.write(view[start : start + MOST_JOINED])
 
+    def _inodes(self) -> list[tuple[int, int] | None]:
+        """Return what tells the files from others that are put in their place."""
+        if self.file is None:
+            return []
+        return [_inode(self.file), _inode(log_of(self.file))]
+
     def _transaction(self) -> _Transaction:
         return _Transaction(self._run)
-
-
-class Page(NamedTuple):
-    """Some rows of a queue."""
-
-    rows: list[StoredRow]
-    last: int
-    """The last entry that was looked at: the next page begins behind it."""
-    damaged: list[tuple[int, int, int]]
-    """What was moved aside, as it was not whole: of each row the first entry, how many, and bytes."""
 
 
 class _Transaction:
@@ -320,11 +319,23 @@ class _Transaction:
             self._connection.execute("ROLLBACK")
 
 
-def _is_whole(count: int, body: bytes) -> bool:
-    """Return whether the lengths of so many payloads are those of the body."""
-    return len(body) >= WIDTH * count
+def log_of(file: Path) -> Path:
+    """Return the write-ahead log of a database."""
+    return file.with_name(f"{file.name}-wal")
 
 
-def total(rows: Iterable[NewRow]) -> int:
-    """Return how many bytes of payloads rows have."""
-    return sum(len(payload) for row in rows for payload in row.payloads)
+def _inode(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _size(body: object) -> int:
+    return len(body) if isinstance(body, bytes | str) else 0
+
+
+def _text(value: bytes) -> str:
+    """Return a text as it can be read, also where it is damaged."""
+    return value.decode(errors="replace")

@@ -30,7 +30,7 @@ SCHEMA = (
     " body BLOB, found REAL NOT NULL) STRICT",
 )
 
-_KEY = Struct("<QQQQ")
+_KEY = Struct("<QQQQd")
 _LENGTH = Struct("<I")
 WIDTH = _LENGTH.size
 """Bytes of the length of each payload, before the payloads."""
@@ -55,9 +55,21 @@ def unpacked(count: int, body: bytes) -> Iterator[bytes]:
         start += length
 
 
-def checksum(n: int, queue: int, first: int, count: int, *parts: bytes) -> int:
-    """Return the CRC-32 of a row: of its key, then of its body, which may be given in parts."""
-    found = crc32(_KEY.pack(n, queue, first, count))
+def is_right(
+    n: object, queue: int, first: object, count: object, at: object, crc: object, body: object
+) -> bool:
+    """Return whether a row is what was written; a damaged one may have any value in any column."""
+    match n, first, count, at, body:
+        case int(), int(), int(), float(), bytes():
+            if not 0 < count <= len(body) // WIDTH or min(n, first) < 0:
+                return False
+            return checksum(n, queue, first, count, at, body) == crc
+    return False
+
+
+def checksum(n: int, queue: int, first: int, count: int, at: float, *parts: bytes) -> int:
+    """Return the CRC-32 of a row: of its key and time, then of its body, which may be given in parts."""
+    found = crc32(_KEY.pack(n, queue, first, count, at))
     for part in parts:
         found = crc32(part, found)
     return found

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headrace.compiler.edges import QueueFill
-from headrace.compiler.store.database import NewRow, StoredQueue
 from headrace.compiler.store.errors import StoreFull
 from headrace.compiler.store.format import WIDTH
-from headrace.compiler.store.writer import Group, Store
+from headrace.compiler.store.group import Group
+from headrace.compiler.store.rows import NewRow, StoredQueue
+from headrace.compiler.store.writer import Store
 
 READY_ENTRIES = 1_024
 READY_BYTES = 4 * 2**20
@@ -50,6 +51,22 @@ class _Row:
         self.n, self.left, self.bytes = n, entries, size
 
 
+class _Amount:
+    """How much there is."""
+
+    __slots__ = ("bytes", "entries")
+
+    def __init__(self, entries: int, size: int) -> None:
+        self.entries, self.bytes = entries, size
+
+    def take(self, entries: int, size: int) -> _Amount:
+        """Take so much, or what there is: what is damaged may say more; return it."""
+        taken = _Amount(min(entries, self.entries), min(size, self.bytes))
+        self.entries -= taken.entries
+        self.bytes -= taken.bytes
+        return taken
+
+
 class Journal:
     """One queue of a store. One reader; made by `Journal.open`."""
 
@@ -59,11 +76,14 @@ class Journal:
         """What it takes on the disk, roughly."""
         self.entries = queue.entries
         """How many entries are not let go of."""
-        self._next = queue.next
-        self._last = -1
-        """The entry that was handed out last."""
-        self._unread = queue.entries
-        """Entries that are on the disk alone, or are about to be, and have to be read from there."""
+        self._next = self._stored = queue.next
+        """The number of the entry that comes next, and of the one behind the last that is stored."""
+        self._last = self._seen = -1
+        """The entry that was handed out last, and the last that was looked at on the disk."""
+        self._unread, self._unread_bytes = self.entries, self.bytes
+        """What is on the disk alone, and has to be read from there: entries, and bytes."""
+        self._storing = 0
+        """Entries that are about to be on the disk alone."""
         self._ready: deque[Entry] = deque()
         self._coming = self._ready_bytes = 0
         """Entries that are being stored and then handed on, and bytes of those and of what is ready."""
@@ -103,6 +123,7 @@ class Journal:
             raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
         keeps_up = (
             not self._unread
+            and not self._storing
             and self._coming + len(self._ready) < READY_ENTRIES
             and self._ready_bytes <= READY_BYTES
         )
@@ -120,7 +141,7 @@ class Journal:
             self._ready_bytes += len(payload)
             self._made[row.n].append(made)
         else:
-            self._unread += 1
+            self._storing += 1
         return group
 
     def let_go(self, numbers: Iterable[int]) -> None:
@@ -147,7 +168,7 @@ class Journal:
                 await self._read_page()
                 if self._ready:
                     continue
-            elif self._is_stopping and not self._coming:
+            elif self._is_stopping and not (self._coming or self._storing):
                 return []
             self._moved.clear()
             await self._moved.wait()
@@ -157,21 +178,31 @@ class Journal:
         self._is_stopping = True
         self._moved.set()
 
+    def close(self) -> None:
+        """Leave it to others; what is not let go of stays."""
+        self._store.leave(self._queue)
+
     def _ended(self, group: Group, row: NewRow) -> None:
         """Hand on what is stored; forget what could not be."""
         made, count = self._made.pop(row.n), len(row.payloads)
+        size = sum(map(len, row.payloads))
+        on_disk = size + WIDTH * count + ROW_BYTES
+        if row.is_taken:
+            self._coming -= count
+        else:
+            self._storing -= count
         if group.cause is not None:
-            size = sum(map(len, row.payloads))
-            self.bytes -= size + WIDTH * count + ROW_BYTES
+            self.bytes -= on_disk
             self.entries -= count
             if row.is_taken:
-                self._coming -= count
                 self._ready_bytes -= size
+        else:
+            self._stored = row.first + count
+            if row.is_taken:
+                self._make_ready(row.n, row.first, 0, row.at, row.payloads, made)
             else:
-                self._unread -= count
-        elif row.is_taken:
-            self._coming -= count
-            self._make_ready(row.n, row.first, 0, row.at, row.payloads, made)
+                self._unread += count
+                self._unread_bytes += on_disk
         self._moved.set()
 
     def _make_ready(
@@ -203,14 +234,29 @@ class Journal:
 
     async def _read_page(self) -> None:
         """Read what comes next from the disk."""
-        page = await self._store.page(self._queue, self._last, PAGE_BYTES)
+        known = _Amount(
+            self._unread, self._unread_bytes
+        )  # what is stored meanwhile is behind the page
+        page = await self._store.page(
+            self._queue, max(self._last, self._seen), self._stored, PAGE_BYTES
+        )
+        self._seen = page.last
         for n, first, deaths, at, payloads in page.rows:
-            self._unread -= len(payloads)
-            self._ready_bytes += sum(map(len, payloads))
+            size = sum(map(len, payloads))
+            self._ready_bytes += size
+            self._is_read(known.take(len(payloads), size + WIDTH * len(payloads) + ROW_BYTES))
             self._make_ready(n, first, deaths, at, payloads, [None] * len(payloads))
-        for _, count, size in page.damaged:
-            self._unread -= count
-            self.entries -= count
-            self.bytes -= size + ROW_BYTES
-        if not page.rows:
-            self._last = max(self._last, page.last)
+        for row in page.damaged:
+            self._is_gone(known.take(row.entries, row.bytes + ROW_BYTES))
+        if page.is_last and known.entries:
+            self._store.lost(self._queue, known.entries)
+            self._is_gone(known)
+
+    def _is_read(self, amount: _Amount) -> None:
+        self._unread -= amount.entries
+        self._unread_bytes -= amount.bytes
+
+    def _is_gone(self, amount: _Amount) -> None:
+        self._is_read(amount)
+        self.entries -= amount.entries
+        self.bytes -= amount.bytes

@@ -1,14 +1,17 @@
 """Commits that SQLite drops from a damaged write-ahead log without a word.
 
-The log is a header and frames, each with the salts of the header. SQLite takes frames up to the first whose
-checksum is wrong. What was committed behind that one is still there, and carries the same salts, while what
-is left of an older log carries others. Source: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+The log is a header and frames, each with the two salts of the header. SQLite takes frames up to the first
+whose checksum is wrong. What was committed behind that one is still there, and carries the same salts,
+while what is left of an older log carries others. Source:
+https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from struct import Struct, unpack
+
+from headrace.compiler.store.database import PAGE_BYTES
 
 _HEADER = Struct(">I4xI4x8s8s")
 """Magic, size of a page, salts, checksum."""
@@ -23,22 +26,30 @@ def commits_in(log: Path) -> list[int]:
     """
     try:
         with log.open("rb") as file:
+            size = log.stat().st_size
             header = file.read(_HEADER.size)
             if len(header) < _HEADER.size:
                 return []
             _, page, salts, _ = _HEADER.unpack(header)
-            wanted = salts if _is_whole(header) else None
-            found, number = [], 0
-            while len(frame := file.read(_FRAME.size)) == _FRAME.size:
-                pages, own = _FRAME.unpack(frame)
-                wanted = wanted or own  # of a damaged header all frames are dropped, also the first
-                if own == wanted and pages:
+            wanted = salts
+            if not _is_whole(header):  # then all frames are dropped, also the first
+                page, wanted = PAGE_BYTES, b""
+            found = []
+            # A frame that is cut short was never told to be stored, or is where the log was torn.
+            for number in range((size - _HEADER.size) // (_FRAME.size + page)):
+                pages, own = _FRAME.unpack(file.read(_FRAME.size))
+                wanted = wanted or own
+                if pages and _is_of(own, wanted):
                     found.append(number)
                 file.seek(page, 1)
-                number += 1
             return found
     except FileNotFoundError:
         return []
+
+
+def _is_of(salts: bytes, wanted: bytes) -> bool:
+    """Return whether salts are those that are wanted, also when one of the two is damaged."""
+    return salts[:4] == wanted[:4] or salts[4:] == wanted[4:]
 
 
 def _is_whole(header: bytes) -> bool:

@@ -3,40 +3,33 @@
 There is no timer. A group goes when the writer is idle, else when the commit before has ended, so that the
 busier it is the larger the groups are. What nobody needs any more goes with the next group, or alone when
 nothing else has come for a moment: it never keeps a group waiting.
+
+One task does one thing after the other (`_work`): nothing is committed while a failed database is tried.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.database import (
-    MOST_JOINED,
-    Changes,
-    Database,
-    NewRow,
-    Page,
-    StoredQueue,
-    Sync,
-    total,
-)
-from headrace.compiler.store.errors import StoreFailed, StoreFull, StoreRefused
+from headrace.compiler.store import onthread
+from headrace.compiler.store.database import MOST_JOINED, Database, Sync
+from headrace.compiler.store.disk import failed, is_damage
+from headrace.compiler.store.errors import StoreFailed, StoreFull, StoreInUse, StoreRefused
 from headrace.compiler.store.folder import StoreFolder
+from headrace.compiler.store.group import Group
+from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
+from headrace.compiler.store.rows import Changes, NewRow, Page, StoredQueue
 
 T = TypeVar("T")
 
-MOST_ENTRIES = 4_096
-MOST_BYTES = 2**20
-"""Of one group: entries, and bytes of them."""
 QUIET_SECONDS = 0.05
 """How long nothing comes until what is not needed any more goes alone."""
 AGAIN_SECONDS = 1.0
@@ -44,45 +37,20 @@ AGAIN_SECONDS = 1.0
 GIVEN_BACK_PAGES = 1_024
 """Pages that are given back at a time, if more hold nothing."""
 LOOK_SECONDS = 5.0
-"""How often is looked whether the file is still there."""
+"""How often is looked whether the files are still there."""
+CLOSE_SECONDS = 5.0
+"""How long a disk may take at the end."""
 
 State = Literal["open", "full", "failing"]
 
 
-class Group:
-    """What is committed as a whole, and whoever waits for that."""
+@dataclass(slots=True)
+class _InUse:
+    """A queue that somebody has."""
 
-    def __init__(self) -> None:
-        self.rows: list[NewRow] = []
-        self.open: dict[int, NewRow] = {}
-        """The row that a queue goes on with, by its id."""
-        self.tell: list[Callable[[], None]] = []
-        """Called in order when it is committed, or is not: see `cause`."""
-        self.entries = self.bytes = 0
-        self.cause: StoreFailed | None = None
-        self._ended = asyncio.Event()
-
-    async def stored(self) -> None:
-        """Wait until it is committed.
-
-        Raises:
-            StoreFailed: it is not, and will not be.
-        """
-        await self._ended.wait()
-        if self.cause is not None:
-            raise self.cause
-
-    @property
-    def is_full(self) -> bool:
-        """Whether nothing more goes into it."""
-        return self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
-
-    def end(self, cause: StoreFailed | None = None) -> None:
-        """Tell all who wait."""
-        self.cause = cause
-        for tell in self.tell:
-            tell()
-        self._ended.set()
+    key: tuple[int, str, str, str]
+    next: int
+    users: int
 
 
 class Store:
@@ -98,20 +66,23 @@ class Store:
     ) -> None:
         self._clock, self._folder, self._room, self._sync = clock, folder, room, sync
         self._tell = tell
-        self._thread = None if folder is None else ThreadPoolExecutor(1, "headrace-store")
+        self._thread = None if folder is None else OneThread("headrace-store")
         self._database: Database
-        self._known: list[tuple[int, str, str, str]] = []
-        """The queues that are in use: id, pipeline, target, kind."""
+        self._in_use: dict[int, _InUse] = {}
         self._groups: deque[Group] = deque()
-        self._gone: list[int] = []
-        self._nexts: dict[int, int] = {}
+        self._changes = Changes()
+        """What goes with the next commit: rows that nobody needs, and which numbers come next."""
         self._next_row = 0
-        self._committing: asyncio.Task[None] | None = None
-        self._trying: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._quiet: asyncio.TimerHandle | None = None
         self._trial: asyncio.TimerHandle | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self._may_give_back = self._is_closing = False
+        self._is_quiet = self._is_tried = self._is_looked_after = False
+        """What the timers want done."""
+        self._may_give_back = self._is_damaged = self._is_closing = False
+        self._readable = asyncio.Event()
+        """Set unless it is failing."""
+        self._readable.set()
         self.state: State = "open"
         self.why = ""
         """Why it takes nothing, if it does not."""
@@ -141,36 +112,99 @@ class Store:
             room = Room(folder, keep_free_bytes, reserve_bytes)
             store = cls(clock, held, room, sync, tell)
             try:
-                store._database = await store._on_thread(partial(held.open, sync, tell))
-                await store._on_thread(room.take_reserve)
+                await store._told(partial(store._begin_with, held, room))
             except BaseException:
                 store._end()
                 raise
-            store._watch = clock.call_later(LOOK_SECONDS, store._look)
-        store._next_row = await store._do(Database.next_row)
+            store._watch = clock.call_later(LOOK_SECONDS, store._look_soon)
         return store
 
     async def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
-        """Return what there is of a queue, which begins empty."""
-        found = await self._do(lambda database: database.queue(pipeline, target, kind))
-        self._known.append(found[:4])
-        return found
+        """Return what there is of a queue, which begins empty; it is in use until it is left.
+
+        Raises:
+            StoreFailed: the store fails, or is full and has no such queue.
+        """
+        for group in [*self._groups]:  # what is being stored has its numbers
+            await group.ended()
+        if self.state == "failing" or self._is_closing:
+            raise self._refusal()
+        changes, self._changes = self._changes, Changes()  # what is let go of is not counted
+        try:
+            found = await self._do(partial(onthread.queue, changes, pipeline, target, kind))
+        except Exception as cause:
+            self._put_back(changes)
+            raise self._fails(cause) from cause
+        used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
+        used.users += 1
+        used.next = max(used.next, found.next)
+        return found._replace(next=used.next)
+
+    def leave(self, queue: int) -> None:
+        """Use a queue no longer."""
+        used = self._in_use[queue]
+        used.users -= 1
+        if not used.users:
+            del self._in_use[queue]
 
     async def queues(self) -> list[StoredQueue]:
-        """Return all queues that there are."""
-        return await self._do(Database.queues)
+        """Return all queues that there are.
+
+        Raises:
+            StoreFailed: they cannot be read.
+        """
+        try:
+            return await self._do(Database.queues)
+        except Exception as cause:
+            raise self._fails(cause) from cause
 
     async def discard(self, queue: int) -> None:
-        """Forget a queue and all that is in it. Nobody may be using it."""
-        await self._do(lambda database: database.discard(queue))
+        """Forget a queue and all that is in it.
 
-    async def page(self, queue: int, after: int, most_bytes: int) -> Page:
-        """Return some of what is in a queue behind an entry."""
-        now = self._clock.seconds()
-        page = await self._do(lambda database: database.page(queue, after, most_bytes, now))
-        for first, count, _ in page.damaged:
-            self._tell(f"{count:,} entries from {first:,} on are damaged: they are set aside")
+        Raises:
+            StoreInUse: somebody has it.
+            StoreFailed: it cannot be written.
+        """
+        if queue in self._in_use:
+            raise StoreInUse("the queue is in use")
+        try:
+            await self._do(partial(onthread.discard, queue, self._room))
+        except Exception as cause:
+            raise self._fails(cause) from cause
+        self._may_give_back = True
+        self._wait_for_quiet()
+
+    async def page(self, queue: int, after: int, before: int, most_bytes: int) -> Page:
+        """Return some of what is in a queue between two entries, as soon as it can be read.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        tries = 0
+        while True:
+            await self._readable.wait()
+            if self._is_closing:
+                raise self._refusal()
+            work = partial(onthread.page, queue, after, before, most_bytes, self._clock.seconds())
+            try:
+                page, cause = await self._do(partial(work, self._room))
+                break
+            except Exception as raised:
+                tries += 1
+                self._is_damaged |= tries > 1  # it was opened anew, and cannot be read all the same
+                self._fails(raised)
+        if cause is not None:  # what is read is given all the same
+            self._fails(cause)
+        for row in page.damaged:
+            self._tell(
+                f"{row.entries:,} entries of queue {queue} from {row.first:,} on are damaged:"
+                " they are set aside"
+            )
         return page
+
+    def lost(self, queue: int, count: int) -> None:
+        """Tell that entries of a queue are not there which were."""
+        self._tell(f"{count:,} entries of queue {queue} are gone")
 
     def append(
         self, queue: int, number: int, payload: bytes, *, is_taken: bool
@@ -182,8 +216,8 @@ class Store:
         Raises:
             StoreFailed: the store takes nothing now.
         """
-        if self.state != "open":
-            raise (StoreFull if self.state == "full" else StoreFailed)(self.why)
+        if self.state != "open" or self._is_closing:
+            raise self._refusal()
         group = self._open_group()
         row = group.open.get(queue)
         is_large = len(payload) > MOST_JOINED
@@ -197,30 +231,52 @@ class Store:
         row.payloads.append(payload)
         group.entries += 1
         group.bytes += len(payload)
-        if self._committing is None:
+        if self._work is None:
             self._begin()
         return group, row
 
     def let_go(self, row: int, queue: int, next: int) -> None:
         """Have a row go, of which nothing is needed any more; of its queue ``next`` comes next."""
-        self._gone.append(row)
-        self._nexts[queue] = next
-        if self._committing is None and self._timer is None:
+        self._changes.gone.append(row)
+        self._changes.nexts[queue] = next
+        if self._work is None and self._quiet is None:
             self._wait_for_quiet()
 
     async def close(self) -> None:
-        """Write what is left, and close."""
-        self._is_closing = True
-        self._stop(self._timer, self._trial, self._watch)
-        if self._gone and self._committing is None and self.state != "failing":
-            self._begin()
-        if self._committing is not None:
-            await self._committing
+        """Write what is left, and close. A disk that does not answer is left alone after some seconds."""
+        if self._is_closing:
+            return
+        self._is_closing = self._is_quiet = True
+        self._stop_timers()
+        self._readable.set()  # whoever waits for it hears that it is closed
         try:
-            await self._do(Database.close)
-        except sqlite3.Error as cause:
+            async with self._clock.timeout(CLOSE_SECONDS):
+                if self._work is None:
+                    self._begin()
+                if self._work is not None:
+                    await asyncio.wait([self._work])
+                await self._do(partial(onthread.close, self._room))
+        except TimeoutError:
+            self._tell(f"the store has not answered for {CLOSE_SECONDS:g} s: it is left as it is")
+            self._end(is_idle=False)
+        except Exception as cause:
             self._tell(f"the store could not be closed in order: {cause}")
-        self._end()
+            self._end()
+        except BaseException:
+            self._end(is_idle=False)
+            raise
+        else:
+            self._end()
+
+    def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
+        """Open the database, on the thread."""
+        self._database = folder.open(self._sync, tell)
+        try:
+            self._next_row = self._database.next_row()
+            room.take_reserve()
+        except Exception as cause:
+            self._database.close()
+            raise StoreRefused(f"the store '{folder.path}' cannot be opened: {cause}") from cause
 
     def _open_group(self) -> Group:
         if not self._groups or self._groups[-1].is_full:
@@ -228,157 +284,195 @@ class Store:
         return self._groups[-1]
 
     def _begin(self) -> None:
-        self._stop(self._timer)
-        self._timer = None
-        self._committing = asyncio.ensure_future(self._commit_all())
+        """Have done what there is to do."""
+        if self._quiet is not None:
+            self._quiet.cancel()
+            self._quiet = None
+        if self._work is None:
+            self._work = asyncio.ensure_future(self._run())
 
-    @staticmethod
-    def _stop(*timers: asyncio.TimerHandle | None) -> None:
-        for each in timers:
-            if each is not None:
-                each.cancel()
-
-    def _wait_for_quiet(self) -> None:
-        if self._committing is None and self._timer is None and not self._is_closing:
-            self._timer = self._clock.call_later(QUIET_SECONDS, self._quiet)
-
-    def _quiet(self) -> None:
-        """Nothing else has come: what is not needed goes, and room that is free is given back."""
-        self._timer = None
-        if self._committing is None and self.state != "failing":
-            self._begin()
-
-    async def _commit_all(self) -> None:
-        """Commit group after group for as long as there is one, and what is to go with the first."""
+    async def _run(self) -> None:
+        """Do one thing after the other until nothing is left to do."""
         try:
-            if not self._groups:
-                await self._commit(Group())
-                await self._give_back()
-            while self._groups:
-                await self._commit(self._groups.popleft())
+            while True:
+                if self._is_tried:
+                    self._is_tried = False
+                    await self._try_again()
+                elif self._is_looked_after:
+                    self._is_looked_after = False
+                    await self._look()
+                elif self._groups:
+                    await self._commit(self._groups.popleft())
+                elif self._is_quiet:
+                    self._is_quiet = False
+                    await self._tidy()
+                else:
+                    break
         finally:
-            self._committing = None
-        if (self._gone or self._may_give_back) and self.state == "open":
+            self._work = None
+        if self._changes.gone or self._may_give_back:
             self._wait_for_quiet()
 
-    async def _commit(self, group: Group) -> None:
-        changes = Changes(group.rows, self._gone, self._nexts)
-        self._gone, self._nexts = [], {}
-        try:
-            await self._do(partial(_commit, changes=changes, room=self._room))
-        except (sqlite3.Error, StoreFailed, OSError) as cause:
-            self._gone = changes.gone + self._gone
-            self._nexts = changes.nexts | self._nexts
-            failed = _failed(cause)
-            self._fails(failed)
-            group.end(failed)
-        else:
-            self.commits += 1
-            self._may_give_back |= bool(changes.gone)
-            group.end()
+    def _wait_for_quiet(self) -> None:
+        if (
+            self._work is None
+            and self._quiet is None
+            and self.state == "open"
+            and not self._is_closing
+        ):
+            self._quiet = self._clock.call_later(QUIET_SECONDS, self._tidy_soon)
 
-    async def _give_back(self) -> None:
-        """Give room back that the file does not need, some at a time."""
-        self._may_give_back = False
-        if self._folder is None or self._groups or self.state != "open":
+    def _tidy_soon(self) -> None:
+        self._quiet = None
+        self._is_quiet = True
+        self._begin()
+
+    async def _tidy(self) -> None:
+        """Nothing else has come: what is not needed goes, and room that is free is given back."""
+        if self._changes.gone:
+            await self._commit(Group())
+        if not self._may_give_back or self.state != "open" or self._is_closing:
             return
+        self._may_give_back = False
         try:
-            if await self._do(Database.free_pages) > GIVEN_BACK_PAGES:
+            if self._folder is not None and await self._do(Database.free_pages) > GIVEN_BACK_PAGES:
                 await self._do(lambda database: database.give_back(GIVEN_BACK_PAGES))
                 self._may_give_back = True
-        except sqlite3.Error as cause:
-            self._fails(_failed(cause))
+        except Exception as cause:
+            self._fails(cause)
 
-    def _fails(self, cause: StoreFailed) -> None:
-        """Take nothing until it can be written again."""
-        state: State = "full" if isinstance(cause, StoreFull) else "failing"
-        if (state, str(cause)) != (self.state, self.why):
-            self._tell(f"the store takes nothing: {cause}")
-        self.state, self.why = state, str(cause)
-        for group in self._groups:
-            group.end(cause)
+    async def _commit(self, group: Group) -> None:
+        changes = self._changes
+        self._changes = Changes()
+        changes.rows = group.rows
+        try:
+            await self._do(partial(onthread.commit, changes, self._room))
+        except Exception as cause:
+            self._put_back(changes)
+            group.end(self._fails(cause))
+        else:
+            self._is_committed(changes)
+            group.end()
+
+    def _is_committed(self, changes: Changes) -> None:
+        self.commits += 1
+        self._may_give_back |= bool(changes.gone)
+        for row in changes.rows:
+            if used := self._in_use.get(row.queue):
+                used.next = row.first + len(row.payloads)
+
+    def _put_back(self, changes: Changes) -> None:
+        """Have what could not be committed go with a later one; the rows must not be there after all."""
+        gone = changes.gone + [row.n for row in changes.rows] + self._changes.gone
+        self._changes = Changes([], gone, changes.nexts | self._changes.nexts)
+
+    def _fails(self, cause: Exception, *, is_revived: bool = False) -> StoreFailed:
+        """Take nothing until it can be written again; return what is told of it.
+
+        ``is_revived``: it can be read, and let go of.
+        """
+        told = failed(cause)
+        if self._is_closing:
+            return told
+        self._is_damaged |= is_damage(cause)
+        # Where it fails, that the disk is full as well changes nothing.
+        is_full = isinstance(told, StoreFull) and (is_revived or self.state != "failing")
+        state: State = "full" if is_full else "failing"
+        if state != self.state or (not is_full and str(told) != self.why):
+            self._tell(f"the store takes nothing: {told}")
+        self.state, self.why = state, str(told)
+        if state == "failing":
+            self._readable.clear()
+        groups = [*self._groups]
         self._groups.clear()
-        self._stop(self._trial)
-        if not self._is_closing:
-            self._trial = self._clock.call_later(AGAIN_SECONDS, self._try)
+        for group in groups:
+            group.end(told)
+        if self._trial is None:
+            self._trial = self._clock.call_later(AGAIN_SECONDS, self._try_soon)
+        return told
 
-    def _try(self) -> None:
+    def _try_soon(self) -> None:
         self._trial = None
-        self._trying = asyncio.ensure_future(self._try_again())
+        self._is_tried = True
+        self._begin()
 
     async def _try_again(self) -> None:
         """See whether it can be written again; what is not needed any more goes first."""
-        gone, nexts = self._gone, self._nexts
-        self._gone, self._nexts = [], {}
+        changes, self._changes = self._changes, Changes()
         try:
-            await self._on_thread(partial(self._revive, Changes([], gone, nexts)))
-        except (sqlite3.Error, StoreFailed, StoreRefused, OSError) as cause:
-            self._gone = gone + self._gone
-            self._nexts = nexts | self._nexts
-            self._fails(_failed(cause))
+            await self._told(partial(self._revive, changes))
+        except Exception as cause:
+            self._put_back(changes)
+            self._fails(cause)
+            return
+        self._is_committed(changes)
+        self._readable.set()
+        try:
+            await self._do(partial(onthread.look_for_room, self._room))
+        except Exception as cause:
+            self._fails(cause, is_revived=True)
         else:
             self.state, self.why = "open", ""
             self._tell("the store takes entries again")
 
-    def _revive(self, changes: Changes) -> None:
+    def _revive(self, changes: Changes, tell: Callable[[str], None]) -> None:
         """Write what goes; on a database that is opened anew, if it was not the disk that was full."""
         if self._folder is not None and self.state == "failing":
-            with suppress(sqlite3.Error):
-                self._database.close(is_clean=False)
-            self._database = self._folder.open(self._sync, self._tell, is_again=True)
-            for each in self._known:
-                self._database.restore(*each)
-        self._database.commit(changes)
-        if self._room is not None:
-            self._database.checkpoint()
-            self._room.ask(0)
-            self._room.take_reserve()
-        self._database.touch()
+            self._database = self._folder.reopen(
+                self._database, self._sync, tell, is_damaged=self._is_damaged
+            )
+            self._is_damaged = False
+            self._database.restore((*used.key, used.next) for used in self._in_use.values())
+        onthread.commit(changes, self._room, self._database)
 
-    def _look(self) -> None:
-        """See whether the file is still there: that it is removed nobody would notice otherwise."""
-        assert self._folder is not None
-        if self.state == "open" and not self._folder.is_there(self._database):
-            self._fails(StoreFailed(f"'{self._folder.file}' was removed"))
-        self._watch = self._clock.call_later(LOOK_SECONDS, self._look)
+    def _look_soon(self) -> None:
+        self._is_looked_after = True
+        self._watch = self._clock.call_later(LOOK_SECONDS, self._look_soon)
+        self._begin()
+
+    async def _look(self) -> None:
+        """See whether the files are still there: that they are removed nobody would notice otherwise."""
+        if self.state != "failing" and not await self._do(Database.is_there):
+            self._fails(StoreFailed(f"'{self._database.file}' was removed"))
+
+    def _refusal(self) -> StoreFailed:
+        """Return why nothing is taken."""
+        if self._is_closing:
+            return StoreFailed("the store is closed")
+        return (StoreFull if self.state == "full" else StoreFailed)(self.why)
 
     async def _do(self, work: Callable[[Database], T]) -> T:
         return await self._on_thread(lambda: work(self._database))
+
+    async def _told(self, work: Callable[[Callable[[str], None]], None]) -> None:
+        """Do what tells something, which is told here and not on the thread."""
+        told: list[str] = []
+        try:
+            await self._on_thread(partial(work, told.append))
+        finally:
+            for each in told:
+                self._tell(each)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         """Do what may wait for the disk; what is in memory is done at once, also in virtual time."""
         if self._thread is None:
             return work()
         with self._clock.outside():
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return await self._thread.do(work)
 
-    def _end(self) -> None:
+    def _stop_timers(self) -> None:
+        for each in (self._quiet, self._trial, self._watch):
+            if each is not None:
+                each.cancel()
+        self._quiet = self._trial = self._watch = None
+
+    def _end(self, *, is_idle: bool = True) -> None:
+        """Let others have the folder, unless something may still be written."""
+        self._is_closing = True
+        for group in self._groups:
+            group.end(self._refusal())
+        self._groups.clear()
         if self._thread is not None:
-            self._thread.shutdown(wait=False)
-        if self._folder is not None:
+            self._thread.stop()
+        if self._folder is not None and is_idle:
             self._folder.close()
-
-
-def _commit(database: Database, changes: Changes, room: Room | None) -> None:
-    """Commit on the thread; where the disk is full, what is not needed any more goes all the same."""
-    if room is not None and changes.rows:
-        room.ask(total(changes.rows))
-    try:
-        database.commit(changes)
-    except sqlite3.OperationalError as cause:
-        if room is None or cause.sqlite_errorname != "SQLITE_FULL":
-            raise
-        room.give_up_reserve()
-        raise StoreFull("the disk is full") from cause
-
-
-def _failed(cause: Exception) -> StoreFailed:
-    """Return what is told of what the disk, or SQLite, says."""
-    if isinstance(cause, StoreFailed):
-        return cause
-    if isinstance(cause, sqlite3.Error):
-        name = getattr(cause, "sqlite_errorname", "")
-        if name == "SQLITE_FULL":
-            return StoreFull("the disk is full")
-        return StoreFailed(f"it cannot be written: {cause}" + (f" ({name})" if name else ""))
-    return StoreFailed(f"it cannot be written: {cause}")

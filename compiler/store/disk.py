@@ -1,0 +1,31 @@
+"""What SQLite says of a disk, in words, and what kind of trouble it is."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from headrace.compiler.store.errors import StoreFailed, StoreFull
+
+
+def is_full(cause: Exception) -> bool:
+    """Return whether there was no room."""
+    return _name(cause) == "SQLITE_FULL"
+
+
+def is_damage(cause: BaseException) -> bool:
+    """Return whether the file is not what was written, or no database at all."""
+    return _name(cause).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
+def failed(cause: Exception) -> StoreFailed:
+    """Return what is told of something that went wrong."""
+    if isinstance(cause, StoreFailed):
+        return cause
+    if is_full(cause):
+        return StoreFull("the disk is full")
+    name = _name(cause)
+    return StoreFailed(f"it cannot be written: {cause}" + (f" ({name})" if name else ""))
+
+
+def _name(cause: BaseException) -> str:
+    return getattr(cause, "sqlite_errorname", "") if isinstance(cause, sqlite3.Error) else ""

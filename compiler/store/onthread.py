@@ -1,0 +1,82 @@
+"""What a store has done on its thread, as one piece each."""
+
+from __future__ import annotations
+
+from headrace.compiler.store.database import Database
+from headrace.compiler.store.disk import is_full
+from headrace.compiler.store.errors import StoreFull
+from headrace.compiler.store.room import Room, on_the_reserve
+from headrace.compiler.store.rows import Changes, Page, StoredQueue
+
+
+def commit(changes: Changes, room: Room | None, database: Database) -> None:
+    """Commit; on a full disk what makes room goes all the same, and what is new does not.
+
+    Raises:
+        StoreFull: there is no room.
+    """
+    if not changes.rows:
+        on_the_reserve(room, lambda: database.commit(changes))
+        return
+    if room is not None:
+        room.ask(changes.bytes)
+    try:
+        database.commit(changes)
+    except Exception as cause:
+        if room is None or not is_full(cause):
+            raise
+        room.give_up_reserve()
+        raise StoreFull("the disk is full") from cause
+
+
+def queue(
+    changes: Changes, pipeline: str, target: str, kind: str, database: Database
+) -> StoredQueue:
+    """Return a queue as it is after changes."""
+    if changes.gone:
+        database.commit(changes)
+    return database.queue(pipeline, target, kind)
+
+
+def discard(queue: int, room: Room | None, database: Database) -> None:
+    """Forget a queue, also on a full disk."""
+    on_the_reserve(room, lambda: database.discard(queue))
+
+
+def page(
+    queue: int,
+    after: int,
+    before: int,
+    most_bytes: int,
+    now: float,
+    room: Room | None,
+    database: Database,
+) -> tuple[Page, Exception | None]:
+    """Return some rows, and why they could not be marked, if they could not."""
+    found = database.page(queue, after, before, most_bytes)
+    try:
+        on_the_reserve(room, lambda: database.mark(found, now))
+    except Exception as cause:
+        return found, cause
+    return found, None
+
+
+def look_for_room(room: Room | None, database: Database) -> None:
+    """See whether there is room for what is new.
+
+    Raises:
+        StoreFull: there is not.
+    """
+    if room is not None:
+        database.checkpoint()
+        room.take_reserve()
+        room.ask(0)
+    database.touch()
+
+
+def close(room: Room | None, database: Database) -> None:
+    """Close, and say that nothing is under way any more."""
+    try:
+        on_the_reserve(room, database.mark_clean)
+    finally:
+        database.close()

@@ -1,0 +1,262 @@
+"""A store beside a plain model of it: appended, read, let go of, closed, killed and opened again."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from headrace.compiler.clock import Clock, VirtualLoop
+from headrace.compiler.store.group import Group
+from headrace.compiler.store.journal import ALONE_FROM, Entry, Journal
+from headrace.compiler.store.writer import Store
+from tests.compiler.store.killed import kill
+from tests.examples import examples
+
+T = TypeVar("T")
+
+QUEUES = ("one", "two", "three")
+LARGE = 300 * 1024
+queues = st.sampled_from(QUEUES)
+
+
+class Model:
+    """What is known of one queue. Entries are told apart by the running number in their payload."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.payloads: list[bytes] = []
+        self.pending: dict[int, Group] = {}
+        """Put down, and not waited for."""
+        self.kept: set[int] = set()
+        """Stored, and not let go of: they are there."""
+        self.maybe: set[int] = set()
+        """They may come again: let go of, or put down without an answer."""
+        self.out: dict[int, int] = {}
+        """Handed out in this life and not let go of, with their numbers."""
+        self.numbers: dict[int, int] = {}
+        """Each number there ever was, and what it is of."""
+        self.least_deaths: dict[int, int] = {}
+        self.most_deaths: dict[int, int] = {}
+        self.read_to = -1
+        self.expected = 0
+        """Entries that the queue says it has."""
+
+    def append(self, size: int) -> bytes:
+        payload = b"%s:%d:" % (self.name.encode(), len(self.payloads)) + bytes(size)
+        self.payloads.append(payload)
+        self.expected += 1
+        return payload
+
+    def stored(self) -> None:
+        """All that is pending is there."""
+        self.kept |= self.pending.keys()
+        self.pending.clear()
+
+    def read(self, entries: list[Entry]) -> None:
+        """Check what is handed out: nothing is left out."""
+        if entries:
+            before = self.read_to
+            for entry in entries:
+                self.seen(entry)
+            expected = {which for which in self.kept if before < which <= self.read_to}
+            assert expected <= self.out.keys()
+
+    def seen(self, entry: Entry) -> None:
+        """Check one entry that is handed out."""
+        name, text, _ = entry.payload.split(b":", 2)
+        which = int(text)
+        assert name.decode() == self.name
+        assert entry.payload == self.payloads[which]
+        assert which in self.kept or which in self.maybe or which in self.pending
+        assert self.numbers.setdefault(entry.number, which) == which
+        assert which > self.read_to
+        least, most = self.least_deaths.get(which, 0), self.most_deaths.get(which, 0)
+        assert least <= entry.deaths <= most
+        self.least_deaths[which] = self.most_deaths[which] = entry.deaths
+        if entry.deaths >= ALONE_FROM:
+            assert self.out == {}
+        self.read_to = which
+        self.out[which] = entry.number
+        self.maybe.discard(which)
+        self.pending.pop(which, None)
+        self.kept.add(which)
+
+    def let_go(self, which: int) -> int:
+        self.kept.discard(which)
+        self.maybe.add(which)
+        self.expected -= 1
+        return self.out.pop(which)
+
+    def die(self) -> None:
+        for which in self.kept | self.maybe | self.pending.keys():
+            self.most_deaths[which] = self.most_deaths.get(which, 0) + 1
+        for which in self.out:
+            self.least_deaths[which] = self.least_deaths.get(which, 0) + 1
+        self.maybe |= self.pending.keys()
+        self.pending.clear()
+
+    def reopened(self, journal: Journal) -> None:
+        self.out.clear()
+        self.read_to = -1
+        self.expected = journal.entries
+        assert len(self.kept) <= journal.entries <= len(self.kept) + len(self.maybe)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """A store in a file, on a virtual loop."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.runner = asyncio.Runner(loop_factory=VirtualLoop)
+        self.models = {name: Model(name) for name in QUEUES}
+        self.told: list[str] = []
+        self.run(self.open())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    async def open(self) -> None:
+        self.clock = Clock(asyncio.get_running_loop())
+        self.store = await Store.open(
+            self.clock,
+            self.folder,
+            sync="process",
+            keep_free_bytes=0,
+            reserve_bytes=0,
+            tell=self.told.append,
+        )
+        self.journals = {
+            name: await Journal.open(self.store, "p", name, "journal", 2**40) for name in QUEUES
+        }
+        for name, model in self.models.items():
+            model.reopened(self.journals[name])
+
+    @rule(name=queues, sizes=st.lists(st.sampled_from([0, 10, 1000, 50_000, LARGE]), max_size=30))
+    def append(self, name: str, sizes: list[int]) -> None:
+        model = self.models[name]
+
+        async def work() -> None:
+            for size in sizes:
+                payload = model.append(size)
+                which = len(model.payloads) - 1
+                model.pending[which] = self.journals[name].append(payload)
+
+        self.run(work())
+
+    @rule(name=queues, count=st.sampled_from([1_500, 5_000]))
+    def append_many(self, name: str, count: int) -> None:
+        self.append(name, [0] * count)
+
+    @rule(name=queues)
+    def wait(self, name: str) -> None:
+        model = self.models[name]
+
+        async def work() -> None:
+            for group in model.pending.values():
+                await group.stored()
+
+        self.run(work())
+        model.stored()
+
+    @rule(name=queues, most=st.sampled_from([1, 3, 100, 1_024]))
+    def read(self, name: str, most: int) -> None:
+        self.read_some(name, most)
+
+    def read_some(self, name: str, most: int) -> int:
+        """Read what is there; nothing, where all is read, or something waits to be alone."""
+        model, journal = self.models[name], self.journals[name]
+
+        async def work() -> list[Entry]:
+            try:
+                async with self.clock.timeout(1):
+                    return await journal.read(most)
+            except TimeoutError:
+                return []
+
+        entries = self.run(work())
+        model.read(entries)
+        if not entries and not model.out:
+            # All that is pending is stored by now, and would have been read.
+            assert (model.kept, model.pending) == (set(), {})
+        return len(entries)
+
+    @precondition(lambda self: any(model.out for model in self.models.values()))
+    @rule(name=queues, choice=st.randoms(use_true_random=False), share=st.sampled_from([0.3, 1.0]))
+    def let_go(self, name: str, choice: Any, share: float) -> None:
+        out = sorted(self.models[name].out)
+        self.let_go_of(name, choice.sample(out, round(share * len(out))))
+
+    def let_go_of(self, name: str, entries: list[int]) -> None:
+        async def work() -> None:
+            self.journals[name].let_go([self.models[name].let_go(each) for each in entries])
+
+        self.run(work())
+
+    @rule()
+    def nothing_comes_for_a_while(self) -> None:
+        self.run(self.clock.sleep(1))
+        for model in self.models.values():
+            model.stored()
+
+    @rule()
+    def close_in_order_and_open(self) -> None:
+        self.run(self.store.close())
+        for model in self.models.values():
+            model.stored()
+        self.run(self.open())
+
+    @rule()
+    def kill_and_open(self) -> None:
+        self.run(self.killed())
+        self.run(self.open())
+
+    async def killed(self) -> None:
+        kill(self.store)
+        for model in self.models.values():
+            model.die()
+
+    @invariant()
+    def the_figures_are_right(self) -> None:
+        for name, model in self.models.items():
+            assert self.journals[name].entries == model.expected
+
+    @invariant()
+    def nothing_is_told(self) -> None:
+        assert self.told == []
+
+    def teardown(self) -> None:
+        try:
+            self.close_in_order_and_open()
+            for name, model in self.models.items():
+                count, entries = 0, self.journals[name].entries
+                while self.journals[name].entries:
+                    count += self.read_some(name, 1_024)
+                    assert set(model.out) or not model.kept
+                    self.let_go_of(name, sorted(model.out))
+                assert count == entries
+                assert model.kept == set()
+                assert self.journals[name].bytes == 0
+            self.close_in_order_and_open()
+            assert [journal.entries for journal in self.journals.values()] == [0, 0, 0]
+            self.run(self.store.close())
+            self.runner.close()
+        finally:
+            shutil.rmtree(self.folder)
+
+
+StoreMachine.TestCase.settings = examples(50, stateful_step_count=30)
+TestStore = StoreMachine.TestCase
