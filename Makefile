@@ -10,7 +10,7 @@ CONFIG ?= specs/hello/config.yaml
 # For pytest: how many processes (one more than two cores: some of the time each waits for a server), and
 # whatever else is wanted (`make test PYTEST="-k buffer"`).
 PYTEST ?= -n 3
-# How often each server of the tests of kills is killed.
+# How often each server, or process with a store, of the tests of kills is killed.
 KILLS ?= 10
 
 BIN := .venv/bin
@@ -59,8 +59,9 @@ test-all: .venv/.tests console ## run the long tests, and the generated ones wit
 		--hypothesis-profile=full $(PYTEST)
 
 kills: KILLS = 50
-kills: .venv/.tests ## run the tests that kill servers under load (KILLS=100 for how often; 25 minutes)
-	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py --timeout 0 $(PYTEST)
+kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; 27 minutes)
+	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py \
+		tests/compiler/store/test_kill.py --timeout 0 -rP $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services
