@@ -1,0 +1,107 @@
+"""A log that is torn, bits that flip: a store opens, gives nothing wrong, and tells what is lost."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.compiler.store.database import log_of
+from tests.compiler.store.filled import Filled, Found, fill, look
+
+TIMES = 200
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    made: list[Filled] = []
+    fill(tmp_path_factory.mktemp("filled") / "store", made)
+    return made[0]
+
+
+def found_in(folder: Path) -> Found:
+    found: list[Found] = []
+    look(folder, found)
+    return found[0]
+
+
+def flip(file: Path, choice: random.Random) -> int:
+    """Flip one bit; return in which byte."""
+    content = bytearray(file.read_bytes())
+    where = choice.randrange(len(content))
+    content[where] ^= 1 << choice.randrange(8)
+    file.write_bytes(content)
+    return where
+
+
+def cut(content: bytes, where: int) -> bytes:
+    return content[:where]
+
+
+def overwritten(content: bytes, where: int) -> bytes:
+    return content[:where] + random.Random(where).randbytes(len(content) - where)
+
+
+def zeroed(content: bytes, where: int) -> bytes:
+    return content[:where] + bytes(len(content) - where)
+
+
+@pytest.mark.parametrize("tear", [cut, overwritten, zeroed])
+def test_all_before_a_tear_of_the_log_is_whole(
+    tmp_path: Path, filled: Filled, tear: Callable[[bytes, int], bytes]
+) -> None:
+    choice = random.Random(5)
+    for _ in range(TIMES // 3 + 1):
+        copy = filled.copy(tmp_path / "store")
+        log = log_of(copy.file)
+        content = log.read_bytes()
+        where = len(content) - int(len(content) * choice.random() ** 3)
+        log.write_bytes(tear(content, where))
+
+        found = found_in(copy.folder)
+        assert found.is_right()
+        assert [each.number for each in found.entries] == [*range(len(found.entries))]
+        assert len(found.entries) >= copy.least(where)
+
+
+def test_what_a_flipped_bit_of_the_log_costs_is_told(tmp_path: Path, filled: Filled) -> None:
+    choice, counts = random.Random(7), Counter[str]()
+    for _ in range(TIMES):
+        copy = filled.copy(tmp_path / "store")
+        where = flip(log_of(copy.file), choice)
+
+        found = found_in(copy.folder)
+        assert found.is_right()
+        assert [each.number for each in found.entries] == [*range(len(found.entries))]
+        assert len(found.entries) >= copy.least(where)
+        is_told = any("of its commits are lost" in text for text in found.told)
+        assert is_told == (len(found.entries) < copy.entries)
+        counts["told" if is_told else "nothing lost"] += 1
+    print(counts)
+
+
+def test_what_a_flipped_bit_of_the_database_costs_is_told(tmp_path: Path, filled: Filled) -> None:
+    choice, counts = random.Random(9), Counter[str]()
+    for _ in range(TIMES):
+        copy = filled.copy(tmp_path / "store")
+        flip(copy.file, choice)
+
+        found = found_in(copy.folder)
+        assert found.is_right()
+        assert found.is_in_order()
+        lost = copy.entries - len(found.entries)
+        if lost:
+            assert found.told or found.left_over == lost
+        counts[f"{'told' if found.told else 'not told'}, {'lost' if lost else 'all there'}"] += 1
+    print(counts)
+
+
+def test_nothing_is_told_of_what_is_not_damaged(tmp_path: Path, filled: Filled) -> None:
+    found = found_in(filled.copy(tmp_path / "store").folder)
+
+    assert found.told == []
+    assert found.is_right()
+    assert len(found.entries) == filled.entries
