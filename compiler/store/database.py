@@ -128,6 +128,9 @@ class Database:
                 for statement in SCHEMA:
                     execute(statement)
                 execute(f"PRAGMA user_version = {FORMAT}")
+        [last] = execute("SELECT coalesce(max(n), 0) FROM entries").fetchone()
+        self.next_row = int(last) + 1
+        """The number of the next row, which is higher than that of any there is."""
         self.frames = sys.maxsize
         """How many frames of the log it took."""
         try:
@@ -142,11 +145,6 @@ class Database:
             # What is there can be read, and let go of when there is room.
             if not is_full(cause):
                 raise
-
-    def next_row(self) -> int:
-        """Return the number of the next row, which is higher than that of any there is."""
-        [last] = self._run.execute("SELECT coalesce(max(n), 0) FROM entries").fetchone()
-        return int(last) + 1
 
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""

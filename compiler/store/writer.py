@@ -86,6 +86,8 @@ class Store:
         self.state: State = "open"
         self.why = ""
         """Why it takes nothing, if it does not."""
+        self._trouble = ""
+        """The same, as it was told."""
         self.commits = 0
 
     @classmethod
@@ -127,14 +129,14 @@ class Store:
         """
         for group in [*self._groups]:  # what is being stored has its numbers
             await group.ended()
-        if self.state == "failing" or self._is_closing:
-            raise self._refusal()
-        changes, self._changes = self._changes, Changes()  # what is let go of is not counted
         try:
-            found = await self._do(partial(onthread.queue, changes, pipeline, target, kind))
+            found = await self._queue(pipeline, target, kind)
         except Exception as cause:
-            self._put_back(changes)
-            raise self._fails(cause) from cause
+            if not is_damage(cause):
+                raise self._fails(cause) from cause
+            self._fails(cause)
+            await self._readable.wait()
+            found = await self._queue(pipeline, target, kind)
         used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
         used.users += 1
         used.next = max(used.next, found.next)
@@ -268,13 +270,23 @@ class Store:
         else:
             self._end()
 
+    async def _queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
+        if self.state == "failing" or self._is_closing:
+            raise self._refusal()
+        changes, self._changes = self._changes, Changes()  # what is let go of is not counted
+        try:
+            return await self._do(partial(onthread.queue, changes, pipeline, target, kind))
+        except Exception:
+            self._put_back(changes)
+            raise
+
     def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
         """Open the database, on the thread."""
         self._database = folder.open(self._sync, tell)
+        self._next_row = self._database.next_row
         try:
-            self._next_row = self._database.next_row()
             room.take_reserve()
-        except Exception as cause:
+        except OSError as cause:
             self._database.close()
             raise StoreRefused(f"the store '{folder.path}' cannot be opened: {cause}") from cause
 
@@ -366,20 +378,19 @@ class Store:
         gone = changes.gone + [row.n for row in changes.rows] + self._changes.gone
         self._changes = Changes([], gone, changes.nexts | self._changes.nexts)
 
-    def _fails(self, cause: Exception, *, is_revived: bool = False) -> StoreFailed:
-        """Take nothing until it can be written again; return what is told of it.
-
-        ``is_revived``: it can be read, and let go of.
-        """
+    def _fails(self, cause: Exception) -> StoreFailed:
+        """Take nothing until it can be written again; return what is told of it."""
         told = failed(cause)
         if self._is_closing:
             return told
         self._is_damaged |= is_damage(cause)
         # Where it fails, that the disk is full as well changes nothing.
-        is_full = isinstance(told, StoreFull) and (is_revived or self.state != "failing")
+        is_full = isinstance(told, StoreFull) and self.state != "failing"
         state: State = "full" if is_full else "failing"
-        if state != self.state or (not is_full and str(told) != self.why):
+        trouble = "full" if is_full else str(told)  # how full it is changes all the time
+        if trouble != self._trouble:
             self._tell(f"the store takes nothing: {told}")
+            self._trouble = trouble
         self.state, self.why = state, str(told)
         if state == "failing":
             self._readable.clear()
@@ -406,13 +417,14 @@ class Store:
             self._fails(cause)
             return
         self._is_committed(changes)
+        self.state = "full"  # it can be read, and let go of; whether there is room is to be seen
         self._readable.set()
         try:
             await self._do(partial(onthread.look_for_room, self._room))
         except Exception as cause:
-            self._fails(cause, is_revived=True)
+            self._fails(cause)
         else:
-            self.state, self.why = "open", ""
+            self.state, self.why, self._trouble = "open", "", ""
             self._tell("the store takes entries again")
 
     def _revive(self, changes: Changes, tell: Callable[[str], None]) -> None:

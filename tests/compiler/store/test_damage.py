@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.store.database import log_of
+from headrace.compiler.store.database import PAGE_BYTES, log_of
 from tests.compiler.store.filled import Filled, Found, fill, look
 
 TIMES = 200
@@ -97,6 +97,31 @@ def test_what_a_flipped_bit_of_the_database_costs_is_told(tmp_path: Path, filled
             assert found.told or found.left_over == lost
         counts[f"{'told' if found.told else 'not told'}, {'lost' if lost else 'all there'}"] += 1
     print(counts)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [bytes(PAGE_BYTES), random.Random(1).randbytes(PAGE_BYTES)],
+    ids=["zeroed", "overwritten"],
+)
+def test_a_page_of_the_database_that_is_overwritten_costs_what_is_there_and_behind_it(
+    tmp_path: Path, filled: Filled, content: bytes
+) -> None:
+    pages = filled.file.stat().st_size // PAGE_BYTES
+    large = range(12, pages - 10)  # the entry that goes over many
+    for page in set(range(pages)) - set(large):
+        copy = filled.copy(tmp_path / "store")
+        with copy.file.open("r+b") as file:
+            file.seek(page * PAGE_BYTES)
+            file.write(content)
+
+        found = found_in(copy.folder)
+        assert found.is_right()
+        assert found.is_in_order()
+        lost = copy.entries - len(found.entries)
+        # A page that the log has as well costs nothing.
+        assert lost == 0 or found.told
+        assert lost < copy.entries / 10 or found.left_over == lost
 
 
 def test_nothing_is_told_of_what_is_not_damaged(tmp_path: Path, filled: Filled) -> None:
