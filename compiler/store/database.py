@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -30,10 +31,14 @@ ROWS_AT_ONCE = 64
 """Rows of one statement: each statement may have to wait for the interpreter."""
 ROWS_OF_A_PAGE = 256
 
-_SETTINGS = (
+# Before anything that reads the file: only so there is none that is mapped, which ends the process where it
+# is cut short, and for which a full disk has no room.
+_ALONE = "PRAGMA locking_mode = EXCLUSIVE"
+_NEW = (
     f"PRAGMA page_size = {PAGE_BYTES}",
-    "PRAGMA auto_vacuum = INCREMENTAL",  # before the first table
-    "PRAGMA locking_mode = EXCLUSIVE",  # before WAL: then there is no file that is mapped
+    "PRAGMA auto_vacuum = INCREMENTAL",  # before the first table; writes, whatever it was
+)
+_SETTINGS = (
     "PRAGMA journal_mode = WAL",
     f"PRAGMA wal_autocheckpoint = {LOG_PAGES}",
     f"PRAGMA journal_size_limit = {LOG_PAGES * PAGE_BYTES}",
@@ -115,14 +120,15 @@ class Database:
 
     def _settle(self, sync: Sync, is_again: bool) -> None:
         execute = self._run.execute
-        for setting in _SETTINGS:
-            execute(setting)
-        execute(f"PRAGMA synchronous = {_SYNC[sync]}")
+        execute(_ALONE)
         [version] = execute("PRAGMA user_version").fetchone()
         if version > FORMAT:
             raise StoreRefused(
                 f"the store is of version {version}, and this headrace knows versions up to {FORMAT}"
             )
+        for setting in (*(_NEW if version == 0 else ()), *_SETTINGS):
+            execute(setting)
+        execute(f"PRAGMA synchronous = {_SYNC[sync]}")
         if version == 0:
             with self._transaction():
                 for statement in SCHEMA:
@@ -133,18 +139,14 @@ class Database:
         """The number of the next row, which is higher than that of any there is."""
         self.frames = sys.maxsize
         """How many frames of the log it took."""
-        try:
+        with _unless_full():
             # Asked before anything is written.
             self.frames = execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
-            with self._transaction():
-                execute(_ADOPT)
-                if not is_again:
-                    execute(_DIED)
-                execute("UPDATE store SET clean = 0")
-        except sqlite3.Error as cause:
-            # What is there can be read, and let go of when there is room.
-            if not is_full(cause):
-                raise
+        with _unless_full(), self._transaction():
+            execute(_ADOPT)
+            if not is_again:
+                execute(_DIED)
+            self.touch()
 
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""
@@ -315,6 +317,16 @@ class _Transaction:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:  # a full disk has ended it already
             self._connection.execute("ROLLBACK")
+
+
+@contextmanager
+def _unless_full() -> Iterator[None]:
+    """Do something that a full disk may do without: what is there is read all the same."""
+    try:
+        yield
+    except sqlite3.Error as cause:
+        if not is_full(cause):
+            raise
 
 
 def log_of(file: Path) -> Path:

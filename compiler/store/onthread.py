@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from headrace.compiler.store.database import Database
+from headrace.compiler.store.database import LOG_PAGES, Database
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.errors import StoreFull
 from headrace.compiler.store.room import Room, on_the_reserve
 from headrace.compiler.store.rows import Changes, Page, StoredQueue
+
+TO_GO_ON_BYTES = 4 * 2**20
+"""Room that there has to be until something new is taken again, or it would be for moments only."""
 
 
 def commit(changes: Changes, room: Room | None, database: Database) -> None:
@@ -68,9 +71,11 @@ def look_for_room(room: Room | None, database: Database) -> None:
         StoreFull: there is not.
     """
     if room is not None:
+        if database.free_pages():
+            on_the_reserve(room, lambda: database.give_back(LOG_PAGES))
         database.checkpoint()
         room.take_reserve()
-        room.ask(0)
+        room.ask(TO_GO_ON_BYTES)
     database.touch()
 
 

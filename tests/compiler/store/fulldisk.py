@@ -1,0 +1,174 @@
+"""What a store does on a small disk that is full. Each function has a process and a disk to itself.
+
+python -m tests.compiler.store.fulldisk FUNCTION FOLDER
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.store.errors import StoreFull
+from headrace.compiler.store.journal import Entry, Journal
+from headrace.compiler.store.room import RESERVE_BYTES
+from headrace.compiler.store.writer import Store
+from tests.compiler.store.killed import kill
+
+SIZE = 20_000
+KEPT_FREE = 16 * 2**20
+
+
+class Disk:
+    """A store on a disk, and something else that takes its room."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock(asyncio.get_running_loop())
+        self.folder, self.ballast = folder / "store", folder / "ballast"
+        self.told: list[str] = []
+        self.stored = 0
+        """Entries that were confirmed."""
+
+    async def open(self, keep_free_bytes: int = 0) -> None:
+        self.store = await Store.open(
+            self.clock, self.folder, keep_free_bytes=keep_free_bytes, tell=self.told.append
+        )
+        self.journal = await Journal.open(self.store, "p", "http", "journal", 2**40)
+
+    async def append(self) -> None:
+        content = b"%d:" % self.stored
+        await self.journal.append(content + bytes(SIZE)).stored()
+        self.stored += 1
+
+    async def fill(self) -> None:
+        """Put entries down until none is taken."""
+        with suppress(StoreFull):
+            while True:
+                await self.append()
+        assert self.store.state == "full", self.store.state
+
+    def take_all_room(self) -> None:
+        with suppress(OSError), self.ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    async def read(self, count: int) -> list[Entry]:
+        found: list[Entry] = []
+        while len(found) < count:
+            found += await self.journal.read(count - len(found))
+        return found
+
+    async def is_refused(self) -> bool:
+        try:
+            await self.append()
+        except StoreFull:
+            return True
+        return False
+
+
+def check(entries: list[Entry], first: int) -> None:
+    """Check that entries are those from one on."""
+    for which, entry in enumerate(entries, first):
+        assert entry.payload == b"%d:" % which + bytes(SIZE), (which, entry.payload[:10])
+
+
+async def nothing_is_taken_until_there_is_room(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    await disk.fill()
+    disk.take_all_room()
+    first = disk.stored
+    assert first > 500, first
+    await disk.clock.sleep(3)
+    assert await disk.is_refused()
+    assert disk.store.state == "full"
+
+    entries = await disk.read(first)  # reading goes on
+    check(entries, 0)
+    disk.journal.let_go([each.number for each in entries[: first // 2]])
+    await disk.clock.sleep(3)
+    disk.take_all_room()  # also what was given back
+    await disk.clock.sleep(3)
+    [queue] = await disk.store.queues()
+    assert queue.entries < first * 3 / 4, queue  # letting go does as well
+    assert await disk.is_refused()
+
+    disk.ballast.unlink()
+    await disk.clock.sleep(3)
+    assert disk.store.state == "open", disk.store.why
+    assert (folder / "store" / "reserve").stat().st_size == RESERVE_BYTES
+    for _ in range(50):
+        await disk.append()
+    kill(disk.store)
+    await disk.open()
+    check(await disk.read(disk.journal.entries), disk.stored - disk.journal.entries)
+    assert disk.journal.entries >= disk.stored - first // 2
+    await disk.store.close()
+    said = [text.partition(":")[0] for text in disk.told]
+    assert said[::2] == ["the store takes nothing"] * (len(said) // 2), disk.told
+    assert said[1::2] == ["the store takes entries again"] * (len(said) // 2), disk.told
+    assert len(said) in (2, 4), disk.told
+
+
+async def a_part_of_the_disk_is_kept_free(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open(KEPT_FREE)
+    await disk.fill()
+    free = disk.store._room.free_bytes()  # type: ignore[union-attr]
+    assert 0.9 * KEPT_FREE < free < 1.1 * KEPT_FREE, free
+    assert "kept free (keep_free_bytes" in disk.told[0], disk.told
+
+    entries = await disk.read(disk.stored)
+    check(entries, 0)
+    disk.journal.let_go([each.number for each in entries])
+    await disk.clock.sleep(3)
+    assert disk.store.state == "open", disk.store.why
+    await disk.append()
+    await disk.store.close()
+
+
+async def a_store_opens_on_a_full_disk(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    for _ in range(200):
+        await disk.append()
+    kill(disk.store)
+    disk.take_all_room()
+    await disk.open()
+    disk.take_all_room()
+    assert await disk.is_refused()
+    entries = await disk.read(200)
+    check(entries, 0)
+    disk.journal.let_go([each.number for each in entries])
+    await disk.clock.sleep(3)
+    assert (await disk.store.queues())[0].entries == 0
+
+    disk.ballast.unlink()
+    await disk.clock.sleep(3)
+    await disk.append()
+    await disk.store.close()
+
+
+async def a_store_without_a_reserve_opens_on_a_full_disk(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    for _ in range(200):
+        await disk.append()
+    kill(disk.store)
+    (disk.folder / "reserve").unlink()
+    disk.take_all_room()
+    await disk.open()
+    assert await disk.is_refused()
+    check(await disk.read(200), 0)
+
+    disk.ballast.unlink()
+    await disk.clock.sleep(3)
+    await disk.append()
+    await disk.store.close()
+
+
+if __name__ == "__main__":
+    run_virtual(partial(globals()[sys.argv[1]], Path(sys.argv[2])))
