@@ -213,13 +213,17 @@ class Database:
             cursor.close()  # one that stays open has the log grow
         return Page(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
 
-    def mark(self, page: Page, now: float) -> None:
-        """Mark the rows of a page as taken, and move aside those that are damaged."""
+    def mark(self, page: Page, queue: int, next: int, now: float) -> None:
+        """Mark the rows of a page as taken, and move aside those that are damaged.
+
+        Of its queue ``next`` comes next: no row may be left that tells.
+        """
         with self._transaction():
             for row in page.damaged:
                 self._run.execute(_MOVE, (now, row.n))
             if page.damaged:
                 self._run.execute(_DELETE, (json.dumps([row.n for row in page.damaged]),))
+                self._run.execute(_NEXT, (json.dumps({queue: next}),))
             self._run.execute(_TAKE, (json.dumps([row.n for row in page.rows]),))
 
     def touch(self) -> None:

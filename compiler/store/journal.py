@@ -166,8 +166,7 @@ class Journal:
                     return taken
             elif self._unread and not self._coming:
                 await self._read_page()
-                if self._ready:
-                    continue
+                continue  # all of it may have been damaged
             elif self._is_stopping and not (self._coming or self._storing):
                 return []
             self._moved.clear()

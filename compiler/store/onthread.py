@@ -58,7 +58,7 @@ def page(
     """Return some rows, and why they could not be marked, if they could not."""
     found = database.page(queue, after, before, most_bytes)
     try:
-        on_the_reserve(room, lambda: database.mark(found, now))
+        on_the_reserve(room, lambda: database.mark(found, queue, before, now))
     except Exception as cause:
         return found, cause
     return found, None

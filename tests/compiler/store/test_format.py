@@ -1,0 +1,97 @@
+"""The format on disk: a store that was recorded once is read for ever, and the page about it is right."""
+
+from __future__ import annotations
+
+import asyncio
+import lzma
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.store.database import Database
+from headrace.compiler.store.format import FORMAT
+from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.writer import Store
+from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, read, recorded
+from tests.rooms import REPOSITORY
+from tests.virtual import virtual
+
+RECORDED = sorted((Path(__file__).parent / "recorded").iterdir())
+PAGE = (REPOSITORY / "docs" / "store-format.md").read_text()
+
+
+def content(file: Path) -> bytes:
+    return lzma.decompress(file.read_bytes())
+
+
+def test_every_format_is_recorded() -> None:
+    versions = range(1, FORMAT + 1)
+    assert [each.name for each in RECORDED] == [f"format-{each}.db.xz" for each in versions]
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.name)
+@virtual
+async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "store.db").write_bytes(content(file))
+    clock = Clock(asyncio.get_running_loop())
+    told: list[str] = []
+    store = await Store.open(clock, tmp_path, keep_free_bytes=0, reserve_bytes=0, tell=told.append)
+
+    for which, (key, payloads) in enumerate(CONTENT.items()):
+        journal = await Journal.open(store, *key, 2**30)
+        entries = await read(journal, len(payloads))
+        assert [each.payload for each in entries] == payloads
+        assert [each.number for each in entries] == [*range(len(payloads))]
+        assert {each.deaths for each in entries} == {1 - which}
+        assert {each.at for each in entries} == {1_767_225_600 + which / 4}
+    for key, number in [(EMPTY, 5), (DAMAGED, 1)]:
+        queue = await store.queue(*key)
+        assert (queue.entries, queue.next) == (0, number)
+    assert told == []
+    await store.close()
+
+
+def rows(file: bytes) -> dict[str, list[tuple[object, ...]]]:
+    """Return all that a database has, by table; and how the tables were made."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(file[:18] + b"\1\1" + file[20:])  # as if without a log
+        made = database.execute("SELECT name, sql FROM sqlite_master").fetchall()
+        tables = [name for name, sql in made if sql and sql.startswith("CREATE TABLE")]
+        found = {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+        return {**found, "": made}
+
+
+def test_what_is_written_is_of_the_format_that_is_recorded() -> None:
+    assert rows(recorded()) == rows(content(RECORDED[-1]))
+
+
+def test_the_page_has_every_table_and_column() -> None:
+    database = Database(None, "power")
+    made = database._run.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    columns = {
+        name: [row[1] for row in database._run.execute(f"PRAGMA table_info({name})")]
+        for [name] in made
+    }
+    database.close()
+
+    sections = re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert columns == {
+        table: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for table, text in sections
+    }
+    assert f"format {FORMAT}" in PAGE
+
+
+def test_what_the_page_shows_reads_the_entries(tmp_path: Path) -> None:
+    [script] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    file = tmp_path / "store.db"
+    file.write_bytes(recorded())
+    printed: list[tuple[object, ...]] = []
+    said = {"print": lambda *each: printed.append(each)}
+    exec(script.replace("copy/store.db", str(file)), said)
+
+    assert [row[3] for row in printed] == [each for of in CONTENT.values() for each in of]
+    assert {row[2] for row in printed} == {True}
