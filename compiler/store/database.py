@@ -15,9 +15,23 @@ from pathlib import Path
 from typing import Literal
 
 from headrace.compiler.store.disk import is_full
-from headrace.compiler.store.errors import StoreRefused
-from headrace.compiler.store.format import FORMAT, SCHEMA, checksum, is_right, lengths, unpacked
-from headrace.compiler.store.rows import Changes, DamagedRow, NewRow, Page, StoredQueue, StoredRow
+from headrace.compiler.store.storedrows import (
+    Changes,
+    DamagedRow,
+    NewRow,
+    StoredPage,
+    StoredQueue,
+    StoredRow,
+)
+from headrace.compiler.store.storeerrors import StoreRefused
+from headrace.compiler.store.storeformat import (
+    FORMAT,
+    SCHEMA,
+    checksum,
+    is_right,
+    lengths,
+    unpacked,
+)
 
 Sync = Literal["power", "process"]
 """What is outlasted: a loss of power as well, or the end of the process alone."""
@@ -189,7 +203,7 @@ class Database:
             if changes.nexts:
                 self._run.execute(_NEXT, (json.dumps(changes.nexts),))
 
-    def page(self, queue: int, after: int, before: int, most_bytes: int) -> Page:
+    def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some rows of a queue between two entries; at least one, if there is one."""
         rows: list[StoredRow] = []
         damaged: list[DamagedRow] = []
@@ -208,12 +222,12 @@ class Database:
                     entries = count if isinstance(count, int) and count > 0 else 1
                     damaged.append(DamagedRow(n, last, entries, _size(body)))
                 if size >= most_bytes:
-                    return Page(rows, damaged, last, is_last=False)
+                    return StoredPage(rows, damaged, last, is_last=False)
         finally:
             cursor.close()  # one that stays open has the log grow
-        return Page(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
+        return StoredPage(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
 
-    def mark(self, page: Page, queue: int, next: int, now: float) -> None:
+    def mark(self, page: StoredPage, queue: int, next: int, now: float) -> None:
         """Mark the rows of a page as taken, and move aside those that are damaged.
 
         Of its queue ``next`` comes next: no row may be left that tells.

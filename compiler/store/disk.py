@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.compiler.store.errors import StoreFailed, StoreFull
+from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
 
 def is_full(cause: Exception) -> bool:

@@ -11,14 +11,12 @@ from pathlib import Path
 
 from headrace.compiler.store.database import Database, Sync, log_of
 from headrace.compiler.store.disk import is_damage
-from headrace.compiler.store.errors import StoreRefused
 from headrace.compiler.store.lostcommits import commits_in
 from headrace.compiler.store.salvage import salvage
+from headrace.compiler.store.storeerrors import StoreRefused
 
 DATABASE = "store.db"
 LOCK = "lock"
-
-Tell = Callable[[str], None]
 
 
 class StoreFolder:
@@ -38,7 +36,7 @@ class StoreFolder:
         self._copy = path / f"{DATABASE}.copy"
         self._lock = self._locked()
 
-    def open(self, sync: Sync, tell: Tell, *, is_again: bool = False) -> Database:
+    def open(self, sync: Sync, tell: Callable[[str], None], *, is_again: bool = False) -> Database:
         """Open the database; ``tell`` is told what was lost of it, and by what.
 
         ``is_again``: this process had it open already.
@@ -59,7 +57,9 @@ class StoreFolder:
             tell(f"the log of '{self.file}' is damaged: {lost:,} of its commits are lost")
         return database
 
-    def reopen(self, before: Database, sync: Sync, tell: Tell, *, is_damaged: bool) -> Database:
+    def reopen(
+        self, before: Database, sync: Sync, tell: Callable[[str], None], *, is_damaged: bool
+    ) -> Database:
         """Close the database and open it anew; what was removed is made again from the one that is open.
 
         Raises:
@@ -127,7 +127,7 @@ class StoreFolder:
         except OSError as cause:
             raise self._refused(cause) from cause
 
-    def _begin_anew(self, tell: Tell, why: str) -> None:
+    def _begin_anew(self, tell: Callable[[str], None], why: str) -> None:
         """Keep what is no database, or a damaged one, under another name; go on with what can be read."""
         self._copy.unlink(missing_ok=True)
         try:

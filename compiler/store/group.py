@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from headrace.compiler.store.errors import StoreFailed
-from headrace.compiler.store.rows import NewRow
+from headrace.compiler.store.storedrows import NewRow
+from headrace.compiler.store.storeerrors import StoreFailed
 
 MOST_ENTRIES = 4_096
 MOST_BYTES = 2**20
@@ -46,7 +46,7 @@ class Group:
         return self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
 
     def end(self, cause: StoreFailed | None = None) -> None:
-        """Tell all who wait."""
+        """Callable[[str], None] all who wait."""
         self.cause = cause
         for tell in self.tell:
             tell()

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headrace.compiler.edges import QueueFill
-from headrace.compiler.store.errors import StoreFull
-from headrace.compiler.store.format import WIDTH
 from headrace.compiler.store.group import Group
-from headrace.compiler.store.rows import NewRow, StoredQueue
+from headrace.compiler.store.storedrows import NewRow, StoredQueue
+from headrace.compiler.store.storeerrors import StoreFull
+from headrace.compiler.store.storeformat import WIDTH
 from headrace.compiler.store.writer import Store
 
 READY_ENTRIES = 1_024
@@ -29,7 +29,7 @@ ALONE_FROM = 2
 """From so many ends of the process on, what was under way then is handed out one at a time."""
 
 
-class Entry(NamedTuple):
+class StoredEntry(NamedTuple):
     """What is handed out."""
 
     number: int
@@ -84,7 +84,7 @@ class Journal:
         """What is on the disk alone, and has to be read from there: entries, and bytes."""
         self._storing = 0
         """Entries that are about to be on the disk alone."""
-        self._ready: deque[Entry] = deque()
+        self._ready: deque[StoredEntry] = deque()
         self._coming = self._ready_bytes = 0
         """Entries that are being stored and then handed on, and bytes of those and of what is ready."""
         self._made: dict[int, list[Any]] = {}
@@ -158,7 +158,7 @@ class Journal:
             self._is_alone = False
             self._moved.set()
 
-    async def read(self, most: int = READY_ENTRIES) -> list[Entry]:
+    async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
         while True:
             if self._ready:
@@ -212,13 +212,13 @@ class Journal:
         row = _Row(n, len(payloads), size)
         for number, (payload, one) in enumerate(zip(payloads, made, strict=True), first):
             self._rows[number] = row
-            self._ready.append(Entry(number, payload, one, deaths, at))
+            self._ready.append(StoredEntry(number, payload, one, deaths, at))
 
-    def _hand_out(self, most: int) -> list[Entry]:
+    def _hand_out(self, most: int) -> list[StoredEntry]:
         """Return some of what is ready; what may have ended the process waits until it is alone."""
         if self._is_alone:
             return []
-        ready, taken = self._ready, list[Entry]()
+        ready, taken = self._ready, list[StoredEntry]()
         while ready and len(taken) < most and ready[0].deaths < ALONE_FROM:
             taken.append(ready.popleft())
         if not taken:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from headrace.compiler.store.errors import StoreFailed
+from headrace.compiler.store.storeerrors import StoreFailed
 
 T = TypeVar("T")
 Work = Callable[[], Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.compiler.store.database import LOG_PAGES, Database
 from headrace.compiler.store.disk import is_full
-from headrace.compiler.store.errors import StoreFull
 from headrace.compiler.store.room import Room, on_the_reserve
-from headrace.compiler.store.rows import Changes, Page, StoredQueue
+from headrace.compiler.store.storedrows import Changes, StoredPage, StoredQueue
+from headrace.compiler.store.storeerrors import StoreFull
 
 TO_GO_ON_BYTES = 4 * 2**20
 """Room that there has to be until something new is taken again, or it would be for moments only."""
@@ -33,12 +33,12 @@ def commit(changes: Changes, room: Room | None, database: Database) -> None:
 
 
 def queue(
-    changes: Changes, pipeline: str, target: str, kind: str, database: Database
+    changes: Changes, room: Room | None, key: tuple[str, str, str], database: Database
 ) -> StoredQueue:
     """Return a queue as it is after changes."""
     if changes.gone:
-        database.commit(changes)
-    return database.queue(pipeline, target, kind)
+        on_the_reserve(room, lambda: database.commit(changes))
+    return database.queue(*key)
 
 
 def discard(queue: int, room: Room | None, database: Database) -> None:
@@ -54,7 +54,7 @@ def page(
     now: float,
     room: Room | None,
     database: Database,
-) -> tuple[Page, Exception | None]:
+) -> tuple[StoredPage, Exception | None]:
     """Return some rows, and why they could not be marked, if they could not."""
     found = database.page(queue, after, before, most_bytes)
     try:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from headrace.compiler.store.database import LOG_PAGES, PAGE_BYTES
 from headrace.compiler.store.disk import is_full
-from headrace.compiler.store.errors import StoreFull
+from headrace.compiler.store.storeerrors import StoreFull
 
 T = TypeVar("T")
 

@@ -21,12 +21,12 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store import onthread
 from headrace.compiler.store.database import MOST_JOINED, Database, Sync
 from headrace.compiler.store.disk import failed, is_damage
-from headrace.compiler.store.errors import StoreFailed, StoreFull, StoreInUse, StoreRefused
 from headrace.compiler.store.folder import StoreFolder
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
-from headrace.compiler.store.rows import Changes, NewRow, Page, StoredQueue
+from headrace.compiler.store.storedrows import Changes, NewRow, StoredPage, StoredQueue
+from headrace.compiler.store.storeerrors import StoreFailed, StoreFull, StoreInUse, StoreRefused
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ class Store:
         used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
         used.users += 1
         used.next = max(used.next, found.next)
-        return found._replace(next=used.next)
+        return StoredQueue(*found[:4], used.next, *found[5:])
 
     def leave(self, queue: int) -> None:
         """Use a queue no longer."""
@@ -176,7 +176,7 @@ class Store:
         self._may_give_back = True
         self._wait_for_quiet()
 
-    async def page(self, queue: int, after: int, before: int, most_bytes: int) -> Page:
+    async def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some of what is in a queue between two entries, as soon as it can be read.
 
         Raises:
@@ -205,7 +205,7 @@ class Store:
         return page
 
     def lost(self, queue: int, count: int) -> None:
-        """Tell that entries of a queue are not there which were."""
+        """Callable[[str], None] that entries of a queue are not there which were."""
         self._tell(f"{count:,} entries of queue {queue} are gone")
 
     def append(
@@ -275,7 +275,9 @@ class Store:
             raise self._refusal()
         changes, self._changes = self._changes, Changes()  # what is let go of is not counted
         try:
-            return await self._do(partial(onthread.queue, changes, pipeline, target, kind))
+            return await self._do(
+                partial(onthread.queue, changes, self._room, (pipeline, target, kind))
+            )
         except Exception:
             self._put_back(changes)
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import log_of
 from headrace.compiler.store.folder import DATABASE
-from headrace.compiler.store.journal import Entry, Journal
+from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
@@ -56,7 +56,7 @@ class Filled:
 class Found:
     """What is in a store, as it says."""
 
-    entries: list[Entry]
+    entries: list[StoredEntry]
     told: list[str]
     left_over: int
     """Entries of queues that nobody asked for."""
@@ -108,7 +108,7 @@ async def look(folder: Path, found: list[Found]) -> None:
     store = await opened(folder, told)
     journal = await Journal.open(store, "p", "http", "journal", 2**40)
     journal.stop()
-    entries: list[Entry] = []
+    entries: list[StoredEntry] = []
     while page := await journal.read():
         entries += page
         journal.let_go([each.number for each in page])

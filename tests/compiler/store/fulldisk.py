@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.store.errors import StoreFull
-from headrace.compiler.store.journal import Entry, Journal
+from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.room import RESERVE_BYTES
+from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 
@@ -55,8 +55,8 @@ class Disk:
             while True:
                 file.write(bytes(4096))
 
-    async def read(self, count: int) -> list[Entry]:
-        found: list[Entry] = []
+    async def read(self, count: int) -> list[StoredEntry]:
+        found: list[StoredEntry] = []
         while len(found) < count:
             found += await self.journal.read(count - len(found))
         return found
@@ -69,7 +69,7 @@ class Disk:
         return False
 
 
-def check(entries: list[Entry], first: int) -> None:
+def check(entries: list[StoredEntry], first: int) -> None:
     """Check that entries are those from one on."""
     for which, entry in enumerate(entries, first):
         assert entry.payload == b"%d:" % which + bytes(SIZE), (which, entry.payload[:10])

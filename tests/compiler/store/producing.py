@@ -17,7 +17,7 @@ from typing import cast
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
-from headrace.compiler.store.journal import ALONE_FROM, Entry, Journal
+from headrace.compiler.store.journal import ALONE_FROM, Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 
 COUNTS = (1, 1, 5, 50, 400)
@@ -52,7 +52,7 @@ async def put_down(journal: Journal, which: int) -> None:
         say(f"stored {which}")
 
 
-def let_go(journal: Journal, entries: list[Entry]) -> None:
+def let_go(journal: Journal, entries: list[StoredEntry]) -> None:
     """Say what is let go of, and do it."""
     if entries:
         say("going " + " ".join(str(number(each.payload)) for each in entries))
@@ -61,7 +61,7 @@ def let_go(journal: Journal, entries: list[Entry]) -> None:
 
 async def read(journal: Journal) -> None:
     """Read, and let go of half of what is held when it is much, in any order."""
-    held: list[Entry] = []
+    held: list[StoredEntry] = []
     while True:
         reading = asyncio.ensure_future(journal.read())
         if not (await asyncio.wait([reading], timeout=0.05))[0]:

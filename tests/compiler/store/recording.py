@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.store.journal import Entry, Journal
+from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 
@@ -30,8 +30,8 @@ EMPTY = ("press-line", "postgres db/readings", "queue")
 DAMAGED = ("press-line", "redis r/alarms", "queue")
 
 
-async def read(journal: Journal, count: int) -> list[Entry]:
-    found: list[Entry] = []
+async def read(journal: Journal, count: int) -> list[StoredEntry]:
+    found: list[StoredEntry] = []
     while len(found) < count:
         found += await journal.read(count - len(found))
     return found

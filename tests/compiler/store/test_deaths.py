@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.journal import Entry, Journal
+from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
@@ -28,8 +28,8 @@ async def filled(path: Path, *commits: list[bytes]) -> None:
     await store.close()
 
 
-async def read(journal: Journal, count: int) -> list[Entry]:
-    found: list[Entry] = []
+async def read(journal: Journal, count: int) -> list[StoredEntry]:
+    found: list[StoredEntry] = []
     while len(found) < count:
         found += await journal.read(count - len(found))
     return found

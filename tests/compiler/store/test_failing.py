@@ -16,9 +16,9 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store import folder, writer
 from headrace.compiler.store.database import Database
-from headrace.compiler.store.errors import StoreFailed, StoreInUse
 from headrace.compiler.store.journal import Journal
-from headrace.compiler.store.rows import Changes, Page
+from headrace.compiler.store.storedrows import Changes, StoredPage
+from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse
 from headrace.compiler.store.writer import Store
 from tests.virtual import virtual
 
@@ -36,7 +36,7 @@ class Failing(Database):
         if Failing.commits_fail:
             raise sqlite3.OperationalError("disk I/O error")
 
-    def page(self, queue: int, after: int, before: int, most_bytes: int) -> Page:
+    def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         if Failing.pages_fail:
             Failing.pages_fail -= 1
             raise sqlite3.OperationalError("disk I/O error")

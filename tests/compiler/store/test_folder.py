@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.errors import StoreRefused
-from headrace.compiler.store.format import FORMAT
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.storeerrors import StoreRefused
+from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import LOOK_SECONDS, Store
 from tests.compiler.store.killed import kill
 from tests.rooms import REPOSITORY
@@ -27,7 +27,7 @@ OTHER = """
 import asyncio, sys
 from pathlib import Path
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.errors import StoreRefused
+from headrace.compiler.store.storeerrors import StoreRefused
 from headrace.compiler.store.writer import Store
 
 async def main():

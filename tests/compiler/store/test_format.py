@@ -13,8 +13,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Database
-from headrace.compiler.store.format import FORMAT
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, read, recorded
 from tests.rooms import REPOSITORY

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.errors import StoreFull
-from headrace.compiler.store.journal import READY_ENTRIES, Entry, Journal
+from headrace.compiler.store.journal import READY_ENTRIES, Journal, StoredEntry
+from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.writer import Store
 from tests.virtual import virtual
 
@@ -19,13 +19,13 @@ async def opened(max_bytes: int = 2**30) -> tuple[Store, Journal]:
     return store, await Journal.open(store, "p", "http", "journal", max_bytes)
 
 
-def numbers(entries: Sequence[Entry]) -> list[int]:
+def numbers(entries: Sequence[StoredEntry]) -> list[int]:
     return [each.number for each in entries]
 
 
-async def read(journal: Journal, count: int) -> list[Entry]:
+async def read(journal: Journal, count: int) -> list[StoredEntry]:
     """Return so many entries."""
-    found: list[Entry] = []
+    found: list[StoredEntry] = []
     while len(found) < count:
         found += await journal.read(count - len(found))
     return found

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from headrace.compiler.clock import Clock, VirtualLoop
 from headrace.compiler.store.group import Group
-from headrace.compiler.store.journal import ALONE_FROM, Entry, Journal
+from headrace.compiler.store.journal import ALONE_FROM, Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.examples import examples
@@ -65,7 +65,7 @@ class Model:
         self.kept |= self.pending.keys()
         self.pending.clear()
 
-    def read(self, entries: list[Entry]) -> None:
+    def read(self, entries: list[StoredEntry]) -> None:
         """Check what is handed out: nothing is left out."""
         if entries:
             before = self.read_to
@@ -74,7 +74,7 @@ class Model:
             expected = {which for which in self.kept if before < which <= self.read_to}
             assert expected <= self.out.keys()
 
-    def seen(self, entry: Entry) -> None:
+    def seen(self, entry: StoredEntry) -> None:
         """Check one entry that is handed out."""
         name, text, _ = entry.payload.split(b":", 2)
         which = int(text)
@@ -180,7 +180,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Read what is there; nothing, where all is read, or something waits to be alone."""
         model, journal = self.models[name], self.journals[name]
 
-        async def work() -> list[Entry]:
+        async def work() -> list[StoredEntry]:
             try:
                 async with self.clock.timeout(1):
                     return await journal.read(most)

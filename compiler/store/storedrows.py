@@ -70,7 +70,7 @@ class StoredQueue(NamedTuple):
     """When the first of it was written. Units: seconds since 1970."""
 
 
-class Page(NamedTuple):
+class StoredPage(NamedTuple):
     """Some rows of a queue."""
 
     rows: list[StoredRow]
