@@ -12,13 +12,13 @@ from time import monotonic
 from tests.clients import Gone
 from tests.server import Server
 from tests.whole.arrived import Arrived
-from tests.whole.bridging.targets import Target
+from tests.whole.bridging.targets import TOGETHER, Target
 from tests.whole.brokers.kinds.every import KAFKA
 from tests.whole.brokers.kinds.kind import Json
 from tests.whole.linking import linked
 
-RATE, TOGETHER = 50, 10
-"""Messages a second, and the most that are in a batch."""
+RATE = 50
+"""Messages a second."""
 LOOKS_SECONDS = 0.5
 PATIENT = 120.0
 """Seconds within which everything is written after an outage: 36 until it is tried, then the backlog."""

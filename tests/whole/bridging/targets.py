@@ -22,8 +22,10 @@ from tests.whole.stores.kinds.kind import Store
 from tests.whole.stores.sightings import stored
 
 PLACE = "readings"
-WINDOW = 16
-"""Batches of an input that may be on their way."""
+TOGETHER = 10
+"""The most messages that are in a batch."""
+ON_THEIR_WAY = 256
+"""Messages of a broker that may be on their way through a pipeline in such batches."""
 
 
 class Target(ABC):
@@ -32,8 +34,8 @@ class Target(ABC):
     name: str
     is_ordered = True
     """Whether it tells in which order messages came."""
-    under_way = 1
-    """How many batches may be under way at once: after an outage all of them may be there twice."""
+    most_twice = TOGETHER
+    """How many messages an outage may bring twice: those of the writes that are under way at once."""
 
     @abstractmethod
     def connection(self) -> Json | None:
@@ -118,7 +120,8 @@ class BrokerTarget(Target):
 
     def __init__(self, aside: Aside, kind: Kind, server: Service) -> None:
         self.name = f"to {kind}"
-        self.under_way = WINDOW if kind.keeps else 1
+        if kind.keeps:  # what is on its way goes out together, and the driver may send it again
+            self.most_twice = ON_THEIR_WAY
         self._aside, self._kind, self._server = aside, kind, server
         kind.create(server, PLACE)
         # Who reads a topic from its beginning is asked in the end: who is there all the time would read

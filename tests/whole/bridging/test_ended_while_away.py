@@ -1,4 +1,4 @@
-"""The server is killed while everything that it writes to is away: what was read comes again."""
+"""The server ends while everything that it writes to is away: what was read comes again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.services.kafka import Kafka
 from tests.whole.aside import Aside
 from tests.whole.bridging.bridges import (
     RATE,
-    TOGETHER,
     come_back,
     errors,
     figure_of,
@@ -32,28 +31,29 @@ from tests.whole.figures import Figure
 
 pytestmark = pytest.mark.long
 
-UNTIL_KILLED = UNTIL_BACK = 5.0
-"""Seconds after they are away until it is killed, and those after that until they are back."""
-TOPIC = "bridged-and-killed"
+UNTIL_END = UNTIL_BACK = 5.0
+"""Seconds after they are away until it ends, and those after that until they are back."""
 
 
-@promise("kafka.on_delivery.kill", "delivery.retry.waits")
-def test_who_is_killed_meanwhile_loses_nothing(
-    tmp_path: Path, kafka: Kafka, figure: Figure
+@promise("kafka.on_delivery.kill", "delivery.retry.waits", "delivery.retry.stop")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_who_ends_meanwhile_loses_nothing(
+    tmp_path: Path, kafka: Kafka, figure: Figure, end: signal.Signals
 ) -> None:
-    KAFKA.create(kafka, TOPIC)
+    topic = f"bridged-{end.name}"
+    KAFKA.create(kafka, topic)
     folder = tmp_path / "headrace"
     with Aside() as aside, targets(aside, tmp_path) as every:
         given = options(folder, kafka, every)
         # What lies in an open part of `s3` goes with a kill, as its own tests show.
         all_of_them = [each for each in every if each.name != "s3"]
-        config = [pipeline(each, TOPIC) for each in all_of_them]
-        load = Load(aside, KAFKA, kafka, TOPIC, rate=RATE)
+        config = [pipeline(each, topic) for each in all_of_them]
+        load = Load(aside, KAFKA, kafka, topic, rate=RATE)
         with serving(folder, config, *given) as server:
             for each in all_of_them:
                 wait_until_written(server, each.name, 2 * RATE)
             leave(all_of_them)
-            pause(UNTIL_KILLED)
+            pause(UNTIL_END)
             waiting = {
                 each.name: figure_of(server, "headrace_output_waiting", pipeline=each.name)
                 for each in all_of_them
@@ -61,7 +61,7 @@ def test_who_is_killed_meanwhile_loses_nothing(
             figure("waiting", waiting)
             # Those of MQTT and Kafka have a patience of their own before that.
             assert all(waiting[name] for name in waiting if name not in ("to mqtt", "to kafka"))
-            server.signal(signal.SIGKILL)
+            server.signal(end)
             server.ended()
 
         with serving(folder, config, *given) as server:
@@ -81,6 +81,6 @@ def test_who_is_killed_meanwhile_loses_nothing(
                 assert lost == 0
                 assert len(said) <= 1
                 # What was written within the second before they went may not be committed yet.
-                assert arrived.duplicates <= RATE + each.under_way * TOGETHER
+                assert arrived.duplicates <= RATE + each.most_twice
                 assert late(arrived) == 0
             assert server.stop() == 0

@@ -19,13 +19,13 @@ from tests.whole.arrived import Arrived
 from tests.whole.aside import Aside
 from tests.whole.bridging.bridges import (
     RATE,
-    TOGETHER,
     errors,
     figure_of,
     late,
     pause,
     wait_until_written,
 )
+from tests.whole.bridging.targets import TOGETHER
 from tests.whole.brokers.kinds.every import KAFKA
 from tests.whole.brokers.kinds.kind import Json
 from tests.whole.brokers.peers import Load

@@ -12,7 +12,6 @@ from tests.services.kafka import Kafka
 from tests.whole.aside import Aside
 from tests.whole.bridging.bridges import (
     RATE,
-    TOGETHER,
     come_back,
     errors,
     figure_of,
@@ -74,7 +73,7 @@ def test_a_minute_without_any_of_them_loses_nothing(
                 figure(each.name, f"{count}, {arrived.duplicates} twice, {order}; {tried}")
                 assert lost == 0
                 assert len(said) <= 1
-                assert arrived.duplicates <= each.under_way * TOGETHER
+                assert arrived.duplicates <= each.most_twice
                 assert not (each.is_ordered and late(arrived))
                 assert waiting[each.name] == (each.name != "s3")
             assert set(statuses(server).values()) == {"running"}
