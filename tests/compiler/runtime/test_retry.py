@@ -392,3 +392,22 @@ class Bridging(Transform, kind="bridging"):
 
     def operator(self, ctx: Context) -> Operator:
         return ctx.lift_awaiting(self.does, RetryOptions())  # type: ignore[attr-defined]
+
+
+@virtual
+async def test_of_several_that_somebody_has_to_act_for_the_rest_follows_the_first_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    it = Run()
+    cause = BatchFailed("no such topic", "misconfigured")
+    server = Server(it.clock, away(0, 10, cause), at_once=4)
+    with caplog.at_level(logging.ERROR, "headrace"):
+        await it.start(server, 4, every=0.01)
+        await it.clock.sleep(60)
+
+    assert sorted(server.messages) == [*range(4)]
+    assert server.begun[-4:] == [*range(4)]
+    assert len(server.tries) == 8
+    assert server.tries[-1] - server.tries[4] <= 0.5
+    assert len(caplog.records) == 1
+    await it.engine.close()
