@@ -27,7 +27,7 @@ from tests.whole.bridging.targets import targets
 from tests.whole.brokers.kinds.every import KAFKA
 from tests.whole.brokers.peers import Load
 from tests.whole.figures import Figure
-from tests.whole.linking import statuses
+from tests.whole.linking import delete, statuses
 
 pytestmark = pytest.mark.long
 
@@ -62,11 +62,13 @@ def test_a_minute_without_any_of_them_loses_nothing(
             promised = load.stop()
             for each in all_of_them:
                 wait_until_written(server, each.name, len(promised))
+            assert set(statuses(server).values()) == {"running"}
             for each in all_of_them:
-                arrived = wait_for_all(each, promised)
                 lost = figure_of(server, "headrace_messages_lost_total", pipeline=each.name)
                 tries = figure_of(server, "headrace_retries_total", pipeline=each.name)
                 said = errors(server, each.name)
+                assert delete(server, each.name).status == 204  # the last part of `s3` ends with it
+                arrived = wait_for_all(each, promised)
                 order = f"{late(arrived)} late" if each.is_ordered else "no order"
                 count = f"{len(promised)}, {len(arrived.missing(promised))} lost"
                 tried = f"{tries} tries, {len(said)} errors"
@@ -76,4 +78,3 @@ def test_a_minute_without_any_of_them_loses_nothing(
                 assert arrived.duplicates <= each.most_twice
                 assert not (each.is_ordered and late(arrived))
                 assert waiting[each.name] == (each.name != "s3")
-            assert set(statuses(server).values()) == {"running"}
