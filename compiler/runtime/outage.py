@@ -63,7 +63,7 @@ class OutageBridge:
         self._backoff = Backoff(place.random)
         self._since: float | None = None
         """When it began that time would heal, without a word in between."""
-        self._is_ending = self._has_called = False
+        self._is_lost = self._is_ending = self._has_called = False
         self._hurried = asyncio.Event()
         self.waits_for: FailureClass | None = None
         """The class of the failure that it waits for the end of; None: it does not wait."""
@@ -88,6 +88,7 @@ class OutageBridge:
             raise cause
         if self._is_ending:
             pause = min(pause, ENDING_SECONDS)
+        self._is_lost = True
         self.place.report_lost(cause, pause)
         self._tell(failure, worded(cause))
         with suppress(TimeoutError):
@@ -105,7 +106,8 @@ class OutageBridge:
         """Note that something worked, and that nothing waits any more."""
         self.worked()
         self._has_called = False
-        if self.waits_for is not None:
+        if self._is_lost:
+            self._is_lost = False
             self.place.reconnected(self._back)
             self._tell(None, "")
 

@@ -228,6 +228,7 @@ async def test_after_the_seconds_each_batch_is_tried_once_and_the_first_that_wor
     assert server.messages == [*range(first, 60)]
     assert first <= 41
     assert lost(of) == {"batch": first}
+    assert of.parts.writers[0].link(it.clock.millis()).state == "up"
     await it.engine.close()
 
 
