@@ -229,14 +229,14 @@ class DeduplicationTokens:
     async def of(self, batch: Batch, block: bytes, clock: Clock) -> str:
         """Return the token of a batch: the same one, if it is tried again. Others have their turns."""
         if self._latest is None or self._latest[0] is not batch:
-            self._latest = batch, await self._next(block, clock)
+            self._latest = batch, await self.next(block, clock)
         return self._latest[1]
 
     def forget(self) -> None:
         """Note that the latest batch is written."""
         self._latest = None
 
-    async def _next(self, block: bytes, clock: Clock) -> str:
+    async def next(self, block: bytes, clock: Clock) -> str:
         """Return the token of a block that has not been sent yet."""
         digest = blake2b(digest_size=16)
         if len(block) <= HASHED_BYTES:
