@@ -100,7 +100,7 @@ def test_components_stand_in_the_order_of_families_and_places() -> None:
     ]
 
 
-def test_a_component_doc_has_its_seven_keys() -> None:
+def test_a_component_doc_has_its_eight_keys() -> None:
     assert list(component_doc(Plotter)) == [
         "kind",
         "family",
@@ -109,6 +109,7 @@ def test_a_component_doc_has_its_seven_keys() -> None:
         "variants",
         "metadata",
         "promises",
+        "failures",
     ]
 
 
@@ -136,6 +137,7 @@ def test_required_fields_come_as_declared_then_optional_ones_by_name() -> None:
         "shape",
         "columns",
         "axis",
+        "retry",
         "when",
         "zoom",
     ]
