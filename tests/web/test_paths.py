@@ -89,7 +89,11 @@ async def test_head_is_get_without_the_body(
         assert "Content-Length" not in head.headers  # nobody knows how long a stream is
     else:
         got = await client.simulate_get(path)
-        assert head.headers == got.headers
+        told, wanted = dict(head.headers), dict(got.headers)
+        if row.operation == "getMetrics":  # what the process has used has more digits now and then
+            length = abs(int(told.pop("content-length")) - int(wanted.pop("content-length")))
+            assert length < 20
+        assert told == wanted
 
 
 async def test_head_of_what_is_only_posted_is_refused(client: Any) -> None:

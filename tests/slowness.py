@@ -1,0 +1,25 @@
+"""How slow the machine is at the moment, for bounds of work that takes processor time and nothing else."""
+
+from __future__ import annotations
+
+from time import thread_time
+
+TURNS = 50_000
+USUAL_SECONDS = 26e-9
+"""What a turn of the loop below took on the machine on which the bounds were measured."""
+
+
+def slowness() -> float:
+    """Return how many times as long as usual the same work takes now; 1 on a machine that is faster.
+
+    Processors are slower when they are warm, and when others work on the other half of a core.
+    """
+    return max(1.0, min(_seconds() for _ in range(5)) / USUAL_SECONDS)
+
+
+def _seconds() -> float:
+    """Return the processor time of a turn of a loop that adds."""
+    total, began = 0, thread_time()
+    for number in range(TURNS):
+        total += number
+    return (thread_time() - began) / TURNS
