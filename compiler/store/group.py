@@ -46,7 +46,7 @@ class Group:
         return self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
 
     def end(self, cause: StoreFailed | None = None) -> None:
-        """Callable[[str], None] all who wait."""
+        """Tell all who wait."""
         self.cause = cause
         for tell in self.tell:
             tell()

@@ -205,7 +205,7 @@ class Store:
         return page
 
     def lost(self, queue: int, count: int) -> None:
-        """Callable[[str], None] that entries of a queue are not there which were."""
+        """Tell that entries of a queue are not there which were."""
         self._tell(f"{count:,} entries of queue {queue} are gone")
 
     def append(

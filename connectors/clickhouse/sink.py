@@ -93,7 +93,7 @@ class ClickHouseSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: a value does not fit, or the server refuses the batch.
         """
-        rows = await self._rows.of_large(batch) if is_large(batch) else self._rows(batch)
+        rows = await self._rows.of(batch)
         if not rows[0]:
             return
         if is_large(batch):

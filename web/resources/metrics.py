@@ -63,7 +63,7 @@ class Scrape:
 
     def own(self) -> Sequence[Metric]:
         """Return the families of figures that no other server has."""
-        return [*self._of_pipelines(), *self._of_buckets()]
+        return [*self._of_pipelines(), *self._of_outages(), *self._of_buckets()]
 
     def _of_pipelines(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
@@ -89,16 +89,6 @@ class Scrape:
             " error), with their batch (batch), or because the time to end was over (stopped).",
             labels=("pipeline", "stage", "component", "reason"),
         )
-        waiting = Gauge(
-            "headrace_output_waiting",
-            "1 while a component with `retry` waits, for what the class tells.",
-            labels=("pipeline", "stage", "component", "class"),
-        )
-        retries = Counter(
-            "headrace_retries",
-            "Tries again of components with `retry`.",
-            labels=("pipeline", "stage", "component"),
-        )
         held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
         in_flight = Gauge("headrace_batches_in_flight", "Batches on their way.", labels=by_pipeline)
         status = Gauge(
@@ -115,15 +105,31 @@ class Scrape:
             for loss in each.losses:
                 where = (each.id, loss.stage, str(loss.component), loss.reason)
                 lost.add_metric(where, loss.count)
+            held.add_metric((each.id,), each.held)
+            in_flight.add_metric((each.id,), each.in_flight)
+            status.add_metric((each.id, each.status), 1)
+        return messages, skipped, failures, lost, held, in_flight, status
+
+    def _of_outages(self) -> Sequence[Metric]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+
+        by_component = ("pipeline", "stage", "component")
+        waiting = Gauge(
+            "headrace_output_waiting",
+            "1 while a component with `retry` waits, for what the class tells.",
+            labels=(*by_component, "class"),
+        )
+        retries = Counter(
+            "headrace_retries", "Tries again of components with `retry`.", labels=by_component
+        )
+        for each in self.pipelines:
             for outage in each.outages:
                 place = (each.id, outage.stage, str(outage.component))
                 retries.add_metric(place, outage.retries)
                 for failure in WAITED_FOR:
                     waiting.add_metric((*place, failure), outage.waits_for == failure)
-            held.add_metric((each.id,), each.held)
-            in_flight.add_metric((each.id,), each.in_flight)
-            status.add_metric((each.id, each.status), 1)
-        return messages, skipped, failures, lost, waiting, retries, held, in_flight, status
+        return waiting, retries
 
     def _of_buckets(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
