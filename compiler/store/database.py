@@ -6,32 +6,26 @@ after a kill; that what is read is what was written is told by a checksum a row,
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from headrace.compiler.store import committing
+from headrace.compiler.store.committing import deaths_of
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.storedrows import (
+    ALONE_FROM,
     Changes,
     DamagedRow,
-    NewRow,
     StoredPage,
     StoredQueue,
     StoredRow,
 )
 from headrace.compiler.store.storeerrors import StoreRefused
-from headrace.compiler.store.storeformat import (
-    FORMAT,
-    SCHEMA,
-    checksum,
-    is_right,
-    lengths,
-    unpacked,
-)
+from headrace.compiler.store.storeformat import FORMAT, SCHEMA, is_right, unpacked
 
 Sync = Literal["power", "process"]
 """What is outlasted: a loss of power as well, or the end of the process alone."""
@@ -39,10 +33,6 @@ Sync = Literal["power", "process"]
 OLDEST_SQLITE = (3, 38, 0)
 LOG_PAGES = 4_000
 PAGE_BYTES = 4_096
-MOST_JOINED = 256 * 1024
-"""Bytes of a payload above which it has a row of its own, and is written in pieces of as many."""
-ROWS_AT_ONCE = 64
-"""Rows of one statement: each statement may have to wait for the interpreter."""
 ROWS_OF_A_PAGE = 256
 
 # Before anything that reads the file: only so there is none that is mapped, which ends the process where it
@@ -62,19 +52,10 @@ _SETTINGS = (
     "PRAGMA cell_size_check = ON",
 )
 _SYNC = {"power": "FULL", "process": "NORMAL"}
-_VALUES = "(?, ?, ?, ?, ?, 0, ?, ?, ?)"
-_INSERT = "INSERT INTO entries VALUES "
-_INSERT_LARGE = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, 0, ?, ?, zeroblob(?))"
-_DELETE = "DELETE FROM entries WHERE n IN (SELECT value FROM json_each(?))"
-_NEXT = (
-    "UPDATE queues SET next = max(next, given.value) FROM json_each(?) AS given"
-    " WHERE queues.id = CAST(given.key AS INTEGER)"
-)
 _PAGE = (
     "SELECT n, first, count, deaths, at, crc, body FROM entries"
     f" WHERE queue = ? AND first > ? AND first < ? ORDER BY first LIMIT {ROWS_OF_A_PAGE}"
 )
-_TAKE = "UPDATE entries SET taken = 1 WHERE n IN (SELECT value FROM json_each(?)) AND NOT taken"
 _DIED = "UPDATE entries SET deaths = deaths + (SELECT NOT clean FROM store), taken = 0 WHERE taken"
 # A queue of its own for entries of which the queue is damaged, or others would be given them.
 _ADOPT = """
@@ -89,7 +70,6 @@ _RESTORE = (
     "INSERT INTO queues VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET next = max(next, excluded.next)"
 )
-_MOVE = "INSERT INTO damaged SELECT n, queue, first, count, crc, body, ? FROM entries WHERE n = ?"
 _QUEUES = (
     # Cast, for a column that is damaged may have anything.
     "SELECT id, pipeline, target, kind,"
@@ -190,18 +170,7 @@ class Database:
     def commit(self, changes: Changes) -> None:
         """Write all of it, or nothing."""
         with self._transaction():
-            small: list[NewRow] = []
-            for row in changes.rows:
-                if len(row.payloads) == 1 and len(row.payloads[0]) > MOST_JOINED:
-                    self._insert_large(row)
-                else:
-                    small.append(row)
-            for start in range(0, len(small), ROWS_AT_ONCE):
-                self._insert(small[start : start + ROWS_AT_ONCE])
-            if changes.gone:
-                self._run.execute(_DELETE, (json.dumps(changes.gone),))
-            if changes.nexts:
-                self._run.execute(_NEXT, (json.dumps(changes.nexts),))
+            committing.write(self._run, changes)
 
     def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some rows of a queue between two entries; at least one, if there is one."""
@@ -213,10 +182,16 @@ class Database:
         try:
             for n, first, count, deaths, at, crc, body in cursor:
                 seen += 1
+                read_to = last
                 last = first if isinstance(first, int) and after < first < before else last
                 if is_right(n, queue, first, count, at, crc, body):
-                    ends = deaths if isinstance(deaths, int) and deaths > 0 else 0
-                    rows.append(StoredRow(n, first, ends, at, [*unpacked(count, body)]))
+                    ends = deaths_of(count, deaths)
+                    row = StoredRow(n, first, ends, at, [*unpacked(count, body)])
+                    if row.has_to_be_split:
+                        if seen == 1:
+                            return StoredPage([row], [], last, is_last=False)
+                        return StoredPage(rows, damaged, read_to, is_last=False)
+                    rows.append(row)
                     size += len(body)
                 else:
                     entries = count if isinstance(count, int) and count > 0 else 1
@@ -228,17 +203,21 @@ class Database:
         return StoredPage(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
 
     def mark(self, page: StoredPage, queue: int, next: int, now: float) -> None:
-        """Mark the rows of a page as taken, and move aside those that are damaged.
+        """Mark the rows of a page as taken, and set aside those that are damaged.
 
-        Of its queue ``next`` comes next: no row may be left that tells.
+        What may have ended the process is marked when it is handed out. Of its queue ``next`` comes next:
+        no row may be left that tells.
         """
+        taken = [row.n for row in page.rows if row.deaths < ALONE_FROM]
+        if not (taken or page.damaged):
+            return
         with self._transaction():
             for row in page.damaged:
-                self._run.execute(_MOVE, (now, row.n))
+                committing.set_aside(self._run, row.n, now, "damaged")
             if page.damaged:
-                self._run.execute(_DELETE, (json.dumps([row.n for row in page.damaged]),))
-                self._run.execute(_NEXT, (json.dumps({queue: next}),))
-            self._run.execute(_TAKE, (json.dumps([row.n for row in page.rows]),))
+                committing.delete(self._run, [row.n for row in page.damaged])
+                committing.go_on_at(self._run, {queue: next})
+            committing.take(self._run, taken)
 
     def touch(self) -> None:
         """Write something, to see whether that can be done."""
@@ -278,30 +257,6 @@ class Database:
     def close(self) -> None:
         """Close it."""
         self._run.close()
-
-    def _insert(self, rows: Sequence[NewRow]) -> None:
-        """Insert rows with one statement."""
-        values: list[object] = []
-        for row in rows:
-            count = len(row.payloads)
-            body = b"".join((lengths(row.payloads), *row.payloads))
-            crc = checksum(row.n, row.queue, row.first, count, row.at, body)
-            values += (row.n, row.queue, row.first, count, row.is_taken, row.at, crc, body)
-        self._run.execute(_INSERT + ", ".join([_VALUES] * len(rows)), values)
-
-    def _insert_large(self, row: NewRow) -> None:
-        """Insert a row of one large payload, in pieces: joined, 16 MiB hold up everybody for 12 ms."""
-        [payload] = row.payloads
-        before = lengths(row.payloads)
-        crc = checksum(row.n, row.queue, row.first, 1, row.at, before, payload)
-        size = len(before) + len(payload)
-        key = (row.n, row.queue, row.first, 1, row.is_taken, row.at, crc, size)
-        self._run.execute(_INSERT_LARGE, key)
-        view = memoryview(payload)
-        with self._run.blobopen("entries", "body", row.n) as blob:
-            blob.write(before)
-            for start in range(0, len(payload), MOST_JOINED):
-                blob.write(view[start : start + MOST_JOINED])
 
     def _inodes(self) -> list[tuple[int, int] | None]:
         """Return what tells the files from others that are put in their place."""

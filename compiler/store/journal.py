@@ -9,11 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.compiler.edges import QueueFill
 from headrace.compiler.store.group import Group
-from headrace.compiler.store.storedrows import NewRow, StoredQueue
+from headrace.compiler.store.storedrows import (
+    ALONE_FROM,
+    SET_ASIDE_FROM,
+    NewRow,
+    StoredQueue,
+)
 from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.storeformat import WIDTH
 from headrace.compiler.store.writer import Store
@@ -25,8 +31,6 @@ PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
-ALONE_FROM = 2
-"""From so many ends of the process on, what was under way then is handed out one at a time."""
 
 
 class StoredEntry(NamedTuple):
@@ -37,7 +41,11 @@ class StoredEntry(NamedTuple):
     made: Any
     """What was made of it before it was put down; None: it was read from the disk."""
     deaths: int
-    """How often the process ended without a word while it, or something of its row, was under way."""
+    """How often the process ended without a word while it, or something of its row, was under way.
+
+    From `ALONE_FROM` on it is handed out when nothing else is, and nothing is until it is let go of.
+    From `SET_ASIDE_FROM` on it has ended the process alone, and is not counted any more: whoever reads it
+    decides what is done with it."""
     at: float
     """When it was put down. Units: seconds since 1970."""
 
@@ -45,10 +53,10 @@ class StoredEntry(NamedTuple):
 class _Row:
     """A row of which something is still needed."""
 
-    __slots__ = ("bytes", "left", "n")
+    __slots__ = ("bytes", "entries", "left", "n")
 
     def __init__(self, n: int, entries: int, size: int) -> None:
-        self.n, self.left, self.bytes = n, entries, size
+        self.n, self.entries, self.left, self.bytes = n, entries, entries, size
 
 
 class _Amount:
@@ -158,11 +166,23 @@ class Journal:
             self._is_alone = False
             self._moved.set()
 
+    def set_aside(self, number: int) -> None:
+        """Let go of an entry, and have it kept in the store for somebody to look at.
+
+        Raises:
+            ValueError: it has come with others, and may be handed out again with them.
+        """
+        row = self._rows[number]
+        if row.entries > 1:
+            raise ValueError(f"entry {number} shares a row with others")
+        self._store.set_aside(row.n)
+        self.let_go([number])
+
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
         while True:
             if self._ready:
-                if taken := self._hand_out(most):
+                if taken := await self._hand_out(most):
                     return taken
             elif self._unread and not self._coming:
                 await self._read_page()
@@ -214,7 +234,7 @@ class Journal:
             self._rows[number] = row
             self._ready.append(StoredEntry(number, payload, one, deaths, at))
 
-    def _hand_out(self, most: int) -> list[StoredEntry]:
+    async def _hand_out(self, most: int) -> list[StoredEntry]:
         """Return some of what is ready; what may have ended the process waits until it is alone."""
         if self._is_alone:
             return []
@@ -222,9 +242,13 @@ class Journal:
         while ready and len(taken) < most and ready[0].deaths < ALONE_FROM:
             taken.append(ready.popleft())
         if not taken:
-            self._is_alone = True
             if self._out:
+                self._is_alone = True
                 return []
+            if ready[0].deaths < SET_ASIDE_FROM:
+                # What came before is gone for good before this one may end the process.
+                await self._store.take(self._rows[ready[0].number].n)
+            self._is_alone = True
             taken.append(ready.popleft())
         self._out += len(taken)
         self._last = taken[-1].number
@@ -239,17 +263,26 @@ class Journal:
         page = await self._store.page(
             self._queue, max(self._last, self._seen), self._stored, PAGE_BYTES
         )
+        if page.rows and (first := page.rows[0]).has_to_be_split:
+            await self._store.split(first, partial(self._is_split, len(first.payloads)))
+            return
         self._seen = page.last
-        for n, first, deaths, at, payloads in page.rows:
+        for n, number, deaths, at, payloads in page.rows:
             size = sum(map(len, payloads))
             self._ready_bytes += size
             self._is_read(known.take(len(payloads), size + WIDTH * len(payloads) + ROW_BYTES))
-            self._make_ready(n, first, deaths, at, payloads, [None] * len(payloads))
+            self._make_ready(n, number, deaths, at, payloads, [None] * len(payloads))
         for row in page.damaged:
             self._is_gone(known.take(row.entries, row.bytes + ROW_BYTES))
         if page.is_last and known.entries:
             self._store.lost(self._queue, known.entries)
             self._is_gone(known)
+
+    def _is_split(self, entries: int) -> None:
+        """Count the rows that a row of so many entries has become on the disk."""
+        more = ROW_BYTES * (entries - 1)
+        self.bytes += more
+        self._unread_bytes += more
 
     def _is_read(self, amount: _Amount) -> None:
         self._unread -= amount.entries

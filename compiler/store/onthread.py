@@ -36,7 +36,7 @@ def queue(
     changes: Changes, room: Room | None, key: tuple[str, str, str], database: Database
 ) -> StoredQueue:
     """Return a queue as it is after changes."""
-    if changes.gone:
+    if not changes.is_empty:
         on_the_reserve(room, lambda: database.commit(changes))
     return database.queue(*key)
 

@@ -15,6 +15,7 @@ from typing import Any
 from headrace.compiler.store.database import Database
 
 _COLUMNS = ", ".join("?" * 9)
+"""Of entries, and of what is set aside."""
 
 
 def salvage(damaged: Path, file: Path) -> int:
@@ -36,6 +37,10 @@ def salvage(damaged: Path, file: Path) -> int:
                     target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?)", row)
             for [clean] in _read(source, "SELECT clean FROM store"):
                 target.execute("UPDATE store SET clean = ?", (clean == 1,))
+            for *columns, why in _read(source, "SELECT * FROM aside"):
+                with suppress(sqlite3.IntegrityError, AttributeError):
+                    aside = (*columns, why.decode(errors="replace"))
+                    target.execute(f"INSERT INTO aside VALUES ({_COLUMNS})", aside)
             last = 0
             for entry in _read(source, "SELECT * FROM entries ORDER BY n"):
                 if entry[0] <= last:

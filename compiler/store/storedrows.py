@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+ALONE_FROM = 2
+"""From so many ends of the process on, what was under way then is handed out one at a time."""
+SET_ASIDE_FROM = 3
+"""From so many on it has ended the process alone: it is handed out to be set aside."""
 
 
 @dataclass(slots=True)
@@ -17,6 +23,21 @@ class NewRow:
     payloads: list[bytes]
     is_taken: bool
     """Whether it is handed on as soon as it is there."""
+    deaths: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, int, int, float]:
+        """What its checksum is of, beside its body."""
+        return self.n, self.queue, self.first, len(self.payloads), self.at
+
+
+class Parts(NamedTuple):
+    """What is put in the place of a row: rows of some of its entries."""
+
+    n: int
+    """The number of the first of these rows; the others follow."""
+    runs: list[tuple[int, int]]
+    """The first entry of each, and how many it has."""
 
 
 @dataclass(slots=True)
@@ -26,8 +47,33 @@ class Changes:
     rows: list[NewRow] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
     """The rows of which nothing is needed any more."""
+    aside: dict[int, float] = field(default_factory=dict)
+    """The rows that are kept for somebody to look at before they go, and when that was said."""
+    parts: dict[int, Parts] = field(default_factory=dict)
+    """What is put in the place of rows."""
+    taken: list[int] = field(default_factory=list)
+    """The rows that are handed out as soon as that is written."""
     nexts: dict[int, int] = field(default_factory=dict)
     """The number of the entry that comes next, of each queue that rows go from."""
+    then: list[Callable[[], object]] = field(default_factory=list)
+    """Called when it is committed."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be written."""
+        return not (self.rows or self.gone or self.aside or self.parts or self.taken)
+
+    def before(self, later: Changes) -> Changes:
+        """Return these, without what is new, and later ones: it is not there, and must not be."""
+        return Changes(
+            rows=later.rows,
+            gone=self.gone + [row.n for row in self.rows] + later.gone,
+            aside=self.aside | later.aside,
+            parts=self.parts | later.parts,
+            taken=self.taken + later.taken,
+            nexts=self.nexts | later.nexts,
+            then=self.then + later.then,
+        )
 
     @property
     def bytes(self) -> int:
@@ -44,6 +90,11 @@ class StoredRow(NamedTuple):
     """How often the process ended without a word while it was under way."""
     at: float
     payloads: list[bytes]
+
+    @property
+    def has_to_be_split(self) -> bool:
+        """Whether its entries have to be handed out one at a time, of which each needs a row then."""
+        return self.deaths >= ALONE_FROM and len(self.payloads) > 1
 
 
 class DamagedRow(NamedTuple):
@@ -71,7 +122,7 @@ class StoredQueue(NamedTuple):
 
 
 class StoredPage(NamedTuple):
-    """Some rows of a queue."""
+    """Some rows of a queue; one that has to be split is alone in it."""
 
     rows: list[StoredRow]
     damaged: list[DamagedRow]

@@ -25,9 +25,9 @@ SCHEMA = (
     " count INTEGER NOT NULL, taken INTEGER NOT NULL, deaths INTEGER NOT NULL, at REAL NOT NULL,"
     " crc INTEGER NOT NULL, body BLOB NOT NULL) STRICT",
     "CREATE INDEX entries_of_queue ON entries (queue, first)",
-    # Rows that were found damaged, as they are.
-    "CREATE TABLE damaged (n INTEGER, queue INTEGER, first INTEGER, count INTEGER, crc INTEGER,"
-    " body BLOB, found REAL NOT NULL) STRICT",
+    # Rows that are handed out no more, as they were: what is damaged may be of any type.
+    "CREATE TABLE aside (n ANY, queue ANY, first ANY, count ANY, at ANY, crc ANY, body ANY,"
+    " found REAL NOT NULL, why TEXT NOT NULL) STRICT",
 )
 
 _KEY = Struct("<QQQQd")

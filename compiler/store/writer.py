@@ -19,13 +19,21 @@ from typing import Literal, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store import onthread
-from headrace.compiler.store.database import MOST_JOINED, Database, Sync
+from headrace.compiler.store.committing import MOST_JOINED
+from headrace.compiler.store.database import Database, Sync
 from headrace.compiler.store.disk import failed, is_damage
 from headrace.compiler.store.folder import StoreFolder
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
-from headrace.compiler.store.storedrows import Changes, NewRow, StoredPage, StoredQueue
+from headrace.compiler.store.storedrows import (
+    Changes,
+    NewRow,
+    Parts,
+    StoredPage,
+    StoredQueue,
+    StoredRow,
+)
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull, StoreInUse, StoreRefused
 
 T = TypeVar("T")
@@ -71,7 +79,7 @@ class Store:
         self._in_use: dict[int, _InUse] = {}
         self._groups: deque[Group] = deque()
         self._changes = Changes()
-        """What goes with the next commit: rows that nobody needs, and which numbers come next."""
+        """What goes with the next commit: rows that nobody needs, and what else is changed."""
         self._next_row = 0
         self._work: asyncio.Task[None] | None = None
         self._quiet: asyncio.TimerHandle | None = None
@@ -244,6 +252,32 @@ class Store:
         if self._work is None and self._quiet is None:
             self._wait_for_quiet()
 
+    def set_aside(self, row: int) -> None:
+        """Have a row be kept for somebody to look at, when it goes."""
+        self._changes.aside[row] = self._clock.seconds()
+
+    async def split(self, row: StoredRow, then: Callable[[], object]) -> None:
+        """Put each entry of a row into one of its own, and call ``then``, as soon as it can be written.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        if row.n not in self._changes.parts:
+            runs = [(row.first + place, 1) for place in range(len(row.payloads))]
+            self._changes.parts[row.n] = Parts(self._next_row, runs)
+            self._next_row += len(runs)
+            self._changes.then.append(then)
+        await self._written()
+
+    async def take(self, row: int) -> None:
+        """Mark a row as taken, as soon as it can be written; what was let go of is gone then as well.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        self._changes.taken.append(row)
+        await self._written()
+
     async def close(self) -> None:
         """Write what is left, and close. A disk that does not answer is left alone after some seconds."""
         if self._is_closing:
@@ -270,17 +304,32 @@ class Store:
         else:
             self._end()
 
+    async def _written(self) -> None:
+        """Wait until all that is to be changed is written, however often that has to be tried."""
+        if self._is_closing:
+            raise self._refusal()
+        written = asyncio.Event()
+        self._changes.then.append(written.set)
+        if self.state != "failing":  # else it is tried
+            self._is_quiet = True
+            self._begin()
+        await written.wait()
+        if self._is_closing:
+            raise self._refusal()
+
     async def _queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
         if self.state == "failing" or self._is_closing:
             raise self._refusal()
         changes, self._changes = self._changes, Changes()  # what is let go of is not counted
         try:
-            return await self._do(
+            found = await self._do(
                 partial(onthread.queue, changes, self._room, (pipeline, target, kind))
             )
         except Exception:
             self._put_back(changes)
             raise
+        self._is_committed(changes)
+        return found
 
     def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
         """Open the database, on the thread."""
@@ -324,7 +373,7 @@ class Store:
                     break
         finally:
             self._work = None
-        if self._changes.gone or self._may_give_back:
+        if not self._changes.is_empty or self._may_give_back:
             self._wait_for_quiet()
 
     def _wait_for_quiet(self) -> None:
@@ -343,7 +392,7 @@ class Store:
 
     async def _tidy(self) -> None:
         """Nothing else has come: what is not needed goes, and room that is free is given back."""
-        if self._changes.gone:
+        if not self._changes.is_empty:
             await self._commit(Group())
         if not self._may_give_back or self.state != "open" or self._is_closing:
             return
@@ -369,16 +418,25 @@ class Store:
             group.end()
 
     def _is_committed(self, changes: Changes) -> None:
-        self.commits += 1
+        self.commits += not changes.is_empty
         self._may_give_back |= bool(changes.gone)
         for row in changes.rows:
             if used := self._in_use.get(row.queue):
                 used.next = row.first + len(row.payloads)
+        for tell in changes.then:
+            tell()
 
     def _put_back(self, changes: Changes) -> None:
         """Have what could not be committed go with a later one; the rows must not be there after all."""
-        gone = changes.gone + [row.n for row in changes.rows] + self._changes.gone
-        self._changes = Changes([], gone, changes.nexts | self._changes.nexts)
+        self._changes = changes.before(self._changes)
+        if self._is_closing:
+            self._tell_closed()
+
+    def _tell_closed(self) -> None:
+        """Tell those who wait for what is not written that it will not be."""
+        waiting, self._changes.then = self._changes.then, []
+        for tell in waiting:
+            tell()
 
     def _fails(self, cause: Exception) -> StoreFailed:
         """Take nothing until it can be written again; return what is told of it."""
@@ -486,6 +544,7 @@ class Store:
         for group in self._groups:
             group.end(self._refusal())
         self._groups.clear()
+        self._tell_closed()
         if self._thread is not None:
             self._thread.stop()
         if self._folder is not None and is_idle:

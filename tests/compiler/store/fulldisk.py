@@ -170,5 +170,35 @@ async def a_store_without_a_reserve_opens_on_a_full_disk(folder: Path) -> None:
     await disk.store.close()
 
 
+async def what_may_have_ended_the_process_is_handed_out_alone_on_a_full_disk(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    for _ in range(100):
+        disk.journal.append(b"%d:" % disk.stored + bytes(SIZE))
+        disk.stored += 1
+    await disk.append()
+    for _ in range(2):
+        await disk.read(101)
+        kill(disk.store)
+        await disk.open()
+    disk.take_all_room()
+    assert await disk.is_refused()
+
+    for which in range(101):
+        entries = await disk.journal.read()
+        assert [each.deaths for each in entries] == [2]
+        check(entries, which)
+        if which == 100:
+            disk.journal.set_aside(which)
+        else:
+            disk.journal.let_go([which])
+    await disk.clock.sleep(3)
+    assert (await disk.store.queues())[0].entries == 0
+    kill(disk.store)
+    await disk.open()
+    assert disk.journal.entries == 0
+    await disk.store.close()
+
+
 if __name__ == "__main__":
     run_virtual(partial(globals()[sys.argv[1]], Path(sys.argv[2])))

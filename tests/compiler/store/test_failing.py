@@ -20,6 +20,7 @@ from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.storedrows import Changes, StoredPage
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse
 from headrace.compiler.store.writer import Store
+from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
 
@@ -166,6 +167,83 @@ async def test_what_cannot_be_read_again_and_again_is_made_anew_of_what_can(
     assert await payloads(journal, 1) == [b"a"]
     assert any("it is kept as" in each and "1 could be read" in each for each in told)
     assert (tmp_path / "store.db.damaged-1").exists()
+    await store.close()
+
+
+@virtual
+async def test_one_that_may_end_the_process_waits_until_that_can_be_written(
+    tmp_path: Path, disk: type[Failing]
+) -> None:
+    clock, store, journal = await opened(tmp_path, [])
+    for payload in (b"a", b"b", b"c"):
+        group = journal.append(payload)
+    await group.stored()
+    for _ in range(2):
+        assert len(await journal.read()) == 3
+        kill(store)
+        clock, store, journal = await opened(tmp_path, [])
+
+    disk.commits_fail = True
+    reading = asyncio.ensure_future(journal.read())  # its row has to be split
+    await clock.sleep(5)
+    assert not reading.done()
+    disk.commits_fail = False
+    [first] = await reading
+    assert (first.payload, first.deaths) == (b"a", 2)
+    journal.let_go([first.number])
+
+    disk.commits_fail = True
+    reading = asyncio.ensure_future(journal.read())  # it has to be marked
+    await clock.sleep(5)
+    assert not reading.done()
+    disk.commits_fail = False
+    assert [each.payload for each in await reading] == [b"b"]
+    kill(store)
+
+    _, store, journal = await opened(tmp_path, [])
+    assert [(each.payload, each.deaths) for each in await journal.read()] == [(b"b", 3)]
+    await store.close()
+
+
+@virtual
+async def test_who_waits_for_it_hears_that_the_store_is_closed(
+    tmp_path: Path, disk: type[Failing]
+) -> None:
+    clock, store, journal = await opened(tmp_path, [])
+    await journal.append(b"a").stored()
+    for _ in range(2):
+        await journal.read()
+        kill(store)
+        clock, store, journal = await opened(tmp_path, [])
+    disk.commits_fail = True
+    reading = asyncio.ensure_future(journal.read())
+    await clock.sleep(5)
+    await store.close()
+
+    with pytest.raises(StoreFailed, match="the store is closed"):
+        await reading
+
+
+@virtual
+async def test_what_is_set_aside_is_kept_where_a_database_is_made_anew(
+    tmp_path: Path, disk: type[Failing]
+) -> None:
+    told: list[str] = []
+    clock, store, journal = await opened(tmp_path, told)
+    for payload in (b"a", b"b"):
+        await journal.append(payload).stored()
+    for entry in await journal.read():
+        journal.set_aside(entry.number)
+    await clock.sleep(1)
+    before = store._database._run.execute("SELECT * FROM aside").fetchall()
+    assert [row[-3] for row in before] == [b"\1\0\0\0a", b"\1\0\0\0b"]
+    await journal.append(b"c").stored()
+    again = await Journal.open(store, "p", "http", "journal", 2**40)
+    disk.pages_fail = 2
+    assert await payloads(again, 1) == [b"c"]
+
+    assert any("it is kept as" in each for each in told)
+    assert store._database._run.execute("SELECT * FROM aside").fetchall() == before
     await store.close()
 
 

@@ -20,7 +20,9 @@ from hypothesis.stateful import (
 
 from headrace.compiler.clock import Clock, VirtualLoop
 from headrace.compiler.store.group import Group
-from headrace.compiler.store.journal import ALONE_FROM, Journal, StoredEntry
+from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
+from headrace.compiler.store.storeformat import unpacked
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.examples import examples
@@ -94,6 +96,10 @@ class Model:
         self.pending.pop(which, None)
         self.kept.add(which)
 
+    def is_deadly(self) -> bool:
+        """Return whether what is out has ended the process alone."""
+        return any(self.least_deaths[which] >= SET_ASIDE_FROM for which in self.out)
+
     def let_go(self, which: int) -> int:
         self.kept.discard(which)
         self.maybe.add(which)
@@ -102,9 +108,11 @@ class Model:
 
     def die(self) -> None:
         for which in self.kept | self.maybe | self.pending.keys():
-            self.most_deaths[which] = self.most_deaths.get(which, 0) + 1
-        for which in self.out:
-            self.least_deaths[which] = self.least_deaths.get(which, 0) + 1
+            most, least = self.most_deaths.get(which, 0), self.least_deaths.get(which, 0)
+            if which in self.out and least < SET_ASIDE_FROM:
+                self.least_deaths[which] = self.most_deaths[which] = least + 1
+            elif most < ALONE_FROM:  # from then on it is counted only where it was handed out
+                self.most_deaths[which] = most + 1
         self.maybe |= self.pending.keys()
         self.pending.clear()
 
@@ -124,6 +132,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner(loop_factory=VirtualLoop)
         self.models = {name: Model(name) for name in QUEUES}
         self.told: list[str] = []
+        self.aside: set[bytes] = set()
+        """What was set aside, in any life."""
         self.run(self.open())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -206,6 +216,18 @@ class StoreMachine(RuleBasedStateMachine):
 
         self.run(work())
 
+    @precondition(lambda self: any(model.is_deadly() for model in self.models.values()))
+    @rule()
+    def set_aside(self) -> None:
+        async def work() -> None:
+            for name, model in self.models.items():
+                if model.is_deadly():
+                    [which] = model.out
+                    self.aside.add(model.payloads[which])
+                    self.journals[name].set_aside(model.let_go(which))
+
+        self.run(work())
+
     @rule()
     def nothing_comes_for_a_while(self) -> None:
         self.run(self.clock.sleep(1))
@@ -252,6 +274,10 @@ class StoreMachine(RuleBasedStateMachine):
                 assert self.journals[name].bytes == 0
             self.close_in_order_and_open()
             assert [journal.entries for journal in self.journals.values()] == [0, 0, 0]
+            found = self.store._database._run.execute("SELECT count, body FROM aside").fetchall()
+            aside = [payload for row in found for payload in unpacked(*row)]
+            assert set(aside) <= self.aside  # what a kill came before may have come again
+            assert len(aside) == len(set(aside))
             self.run(self.store.close())
             self.runner.close()
         finally:

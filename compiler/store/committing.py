@@ -1,0 +1,138 @@
+"""What one commit does to the tables of a store.
+
+All of it may be done again, where it was written although that was said to have failed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from headrace.compiler.store.storedrows import ALONE_FROM, Changes, NewRow, Parts
+from headrace.compiler.store.storeformat import checksum, is_right, lengths, unpacked
+
+MOST_JOINED = 256 * 1024
+"""Bytes of a payload above which it has a row of its own, and is written in pieces of as many."""
+ROWS_AT_ONCE = 64
+"""Rows of one statement: each statement may have to wait for the interpreter."""
+
+_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO entries VALUES "
+_INSERT_LARGE = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, zeroblob(?))"
+_DELETE = "DELETE FROM entries WHERE n IN (SELECT value FROM json_each(?))"
+_TAKE = "UPDATE entries SET taken = 1 WHERE n IN (SELECT value FROM json_each(?)) AND NOT taken"
+_NEXT = (
+    "UPDATE queues SET next = max(next, given.value) FROM json_each(?) AS given"
+    " WHERE queues.id = CAST(given.key AS INTEGER)"
+)
+_ASIDE = (
+    "INSERT INTO aside SELECT n, queue, first, count, at, crc, body, ?, ? FROM entries WHERE n = ?"
+)
+_ROW = "SELECT queue, first, count, deaths, at, crc, body FROM entries WHERE n = ?"
+
+
+def write(run: sqlite3.Connection, changes: Changes) -> None:
+    """Write changes, within a transaction."""
+    _insert(run, changes.rows)
+    for n, now in changes.aside.items():
+        set_aside(run, n, now, "process")
+    if changes.gone:
+        delete(run, changes.gone)
+    for n, parts in changes.parts.items():
+        _replace(run, n, parts)
+    if changes.taken:
+        take(run, changes.taken)
+    if changes.nexts:
+        go_on_at(run, changes.nexts)
+
+
+def delete(run: sqlite3.Connection, rows: Sequence[int]) -> None:
+    """Have rows go."""
+    run.execute(_DELETE, (json.dumps(rows),))
+
+
+def take(run: sqlite3.Connection, rows: Sequence[int]) -> None:
+    """Mark rows as taken."""
+    run.execute(_TAKE, (json.dumps(rows),))
+
+
+def go_on_at(run: sqlite3.Connection, nexts: dict[int, int]) -> None:
+    """Say of queues, by their ids, which entry comes next: no row may be left that tells."""
+    run.execute(_NEXT, (json.dumps(nexts),))
+
+
+def set_aside(run: sqlite3.Connection, row: int, now: float, why: str) -> None:
+    """Copy a row to those that are set aside."""
+    run.execute(_ASIDE, (now, why, row))
+
+
+def deaths_of(count: int, deaths: object) -> int:
+    """Return how often a row ended the process, as far as that can be: it has no checksum.
+
+    Only one of a single entry is ever handed out so often that it can have more than `ALONE_FROM`.
+    """
+    found = deaths if isinstance(deaths, int) and deaths > 0 else 0
+    return found if count == 1 else min(found, ALONE_FROM)
+
+
+def _replace(run: sqlite3.Connection, n: int, parts: Parts) -> None:
+    """Put rows of some of its entries in the place of a row."""
+    for queue, first, count, deaths, at, crc, body in run.execute(_ROW, (n,)).fetchall():
+        if not is_right(n, queue, first, count, at, crc, body):
+            return  # it is found to be damaged when it is read
+        payloads = [*unpacked(count, body)]
+        rows = [
+            NewRow(
+                parts.n + place,
+                queue,
+                start,
+                at,
+                payloads[start - first : start - first + entries],
+                is_taken=False,
+                deaths=deaths_of(count, deaths),
+            )
+            for place, (start, entries) in enumerate(parts.runs)
+        ]
+        _insert(run, rows)
+        delete(run, [n])
+
+
+def _insert(run: sqlite3.Connection, rows: Sequence[NewRow]) -> None:
+    """Insert rows, as many at once as may be."""
+    small: list[NewRow] = []
+    for row in rows:
+        if len(row.payloads) == 1 and len(row.payloads[0]) > MOST_JOINED:
+            _insert_large(run, row)
+        else:
+            small.append(row)
+    for start in range(0, len(small), ROWS_AT_ONCE):
+        _insert_small(run, small[start : start + ROWS_AT_ONCE])
+
+
+def _insert_small(run: sqlite3.Connection, rows: Sequence[NewRow]) -> None:
+    """Insert rows with one statement."""
+    values: list[object] = []
+    for row in rows:
+        body = b"".join((lengths(row.payloads), *row.payloads))
+        values += (*_key(row, checksum(*row.key, body)), body)
+    run.execute(_INSERT + ", ".join([_VALUES] * len(rows)), values)
+
+
+def _insert_large(run: sqlite3.Connection, row: NewRow) -> None:
+    """Insert a row of one large payload, in pieces: joined, 16 MiB hold up everybody for 12 ms."""
+    [payload] = row.payloads
+    before = lengths(row.payloads)
+    crc = checksum(*row.key, before, payload)
+    run.execute(_INSERT_LARGE, (*_key(row, crc), len(before) + len(payload)))
+    view = memoryview(payload)
+    with run.blobopen("entries", "body", row.n) as blob:
+        blob.write(before)
+        for start in range(0, len(payload), MOST_JOINED):
+            blob.write(view[start : start + MOST_JOINED])
+
+
+def _key(row: NewRow, crc: int) -> tuple[object, ...]:
+    """Return the columns of a row that come before its body."""
+    n, queue, first, count, at = row.key
+    return n, queue, first, count, row.is_taken, row.deaths, at, crc

@@ -1,0 +1,223 @@
+"""An entry that ends the process: those around it come through, and it alone is set aside."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.storedrows import SET_ASIDE_FROM
+from headrace.compiler.store.storeformat import is_right, unpacked
+from headrace.compiler.store.writer import Store
+from tests.compiler.store.killed import kill
+from tests.virtual import virtual
+
+Order = Literal["first", "last", "any"]
+"""When the deadly one of what is under way is worked on."""
+
+
+class Deadly:
+    """A folder, and processes that end where they come to one of some entries."""
+
+    def __init__(self, folder: Path, deadly: set[bytes], order: Order = "any") -> None:
+        self.folder, self.deadly, self.order = folder, deadly, order
+        self.choice = random.Random(7)
+        self.done: list[bytes] = []
+        """What was let go of, in all lives."""
+        self.lives = 0
+        self.most_deaths: dict[bytes, int] = {}
+
+    async def open(self) -> tuple[Store, Journal]:
+        clock = Clock(asyncio.get_running_loop())
+        store = await Store.open(
+            clock, self.folder, sync="process", keep_free_bytes=0, reserve_bytes=0
+        )
+        return store, await Journal.open(store, "p", "http", "journal", 2**40)
+
+    async def fill(self, *commits: list[bytes]) -> None:
+        """Put entries down, those of each list as one row."""
+        store, journal = await self.open()
+        for payloads in commits:
+            for payload in payloads:
+                group = journal.append(payload)
+            await group.stored()
+        await store.close()
+
+    async def live(self, most: int = 1_024) -> bool:
+        """Work on all there is; return whether it came to the end."""
+        self.lives += 1
+        store, journal = await self.open()
+        journal.stop()
+        while entries := await journal.read(most):
+            for entry in self.in_order(entries):
+                self.most_deaths[entry.payload] = entry.deaths
+                if entry.deaths >= SET_ASIDE_FROM:
+                    journal.set_aside(entry.number)
+                elif entry.payload in self.deadly:
+                    kill(store)
+                    return False
+                else:
+                    journal.let_go([entry.number])
+                    self.done.append(entry.payload)
+        assert (journal.entries, journal.bytes) == (0, 0)
+        await store.close()
+        return True
+
+    async def live_until_all_is_done(self, most: int = 1_024) -> None:
+        while not await self.live(most):
+            pass
+
+    def in_order(self, entries: list[StoredEntry]) -> list[StoredEntry]:
+        deadly = [each for each in entries if each.payload in self.deadly]
+        others = [each for each in entries if each.payload not in self.deadly]
+        match self.order:
+            case "first":
+                return deadly + others
+            case "last":
+                return others + deadly
+        return self.choice.sample(entries, len(entries))
+
+    def aside(self) -> list[bytes]:
+        """Return what is set aside for having ended the process."""
+        found: list[bytes] = []
+        with closing(sqlite3.connect(self.folder / "store.db")) as database:
+            rows = database.execute(
+                "SELECT n, queue, first, count, at, crc, body FROM aside WHERE why = 'process'"
+            )
+            for n, queue, first, count, at, crc, body in rows:
+                assert is_right(n, queue, first, count, at, crc, body)
+                found += unpacked(count, body)
+        return found
+
+
+def named(first: int, count: int, size: int = 0) -> list[bytes]:
+    return [b"%d:" % which + bytes(size) for which in range(first, first + count)]
+
+
+@pytest.mark.parametrize("order", ["first", "last", "any"])
+@pytest.mark.parametrize("place", [0, 50, 99])
+@virtual
+async def test_of_a_row_the_deadly_one_alone_is_set_aside(
+    tmp_path: Path, place: int, order: Order
+) -> None:
+    entries = named(0, 100)
+    deadly = Deadly(tmp_path, {entries[place]}, order)
+    await deadly.fill(entries)
+    await deadly.live_until_all_is_done()
+
+    assert deadly.lives == 4
+    assert deadly.aside() == [entries[place]]
+    assert set(deadly.done) == set(entries) - deadly.deadly
+    innocent = {each for each in entries if each not in deadly.deadly}
+    assert max(deadly.most_deaths[each] for each in innocent) <= 2
+
+
+@virtual
+async def test_what_was_done_alone_is_not_done_again(tmp_path: Path) -> None:
+    entries = named(0, 100)
+    deadly = Deadly(tmp_path, {entries[50]}, "first")
+    await deadly.fill(entries)
+    await deadly.live_until_all_is_done()
+
+    assert deadly.lives == 4
+    assert deadly.done == entries[:50] + entries[51:]  # once each
+
+
+@pytest.mark.parametrize("most", [1, 7, 1_024])
+@pytest.mark.parametrize(
+    "commits",
+    [
+        [named(start, 10) for start in range(0, 100, 10)],
+        [named(start, 30, 10_000) for start in range(0, 210, 30)],
+        [named(start, 1, 300_000) for start in range(0, 12)],
+        [named(0, 600), named(600, 1), named(601, 600)],
+    ],
+    ids=["rows", "pages", "large", "long rows"],
+)
+@virtual
+async def test_of_several_rows_and_pages_as_well(
+    tmp_path: Path, commits: list[list[bytes]], most: int
+) -> None:
+    entries = [each for row in commits for each in row]
+    deadly = Deadly(tmp_path, {commits[len(commits) // 2][0]})
+    await deadly.fill(*commits)
+    await deadly.live_until_all_is_done(most)
+
+    assert deadly.lives <= 4
+    assert deadly.aside() == [*deadly.deadly]
+    assert set(deadly.done) == set(entries) - deadly.deadly
+
+
+@virtual
+async def test_each_of_several_is_set_aside(tmp_path: Path) -> None:
+    entries = named(0, 300)
+    deadly = Deadly(tmp_path, {entries[3], entries[4], entries[250]})
+    await deadly.fill(entries[:100], entries[100:200], entries[200:])
+    await deadly.live_until_all_is_done()
+
+    assert sorted(deadly.aside()) == sorted(deadly.deadly)
+    assert set(deadly.done) == set(entries) - deadly.deadly
+    assert deadly.lives <= 6  # twice together, and each once alone
+
+
+@virtual
+async def test_what_comes_while_it_is_alone_is_innocent(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, {b"deadly"})
+    await deadly.fill([b"a", b"deadly", b"b"])
+    later: list[bytes] = []
+    for which in range(4):
+        store, journal = await deadly.open()
+        found = await journal.read()
+        later.append(b"later %d" % which)
+        await journal.append(later[-1]).stored()
+        while found[-1].payload == b"a":
+            journal.let_go([found[0].number])
+            found = await journal.read()
+        if found[0].deaths >= SET_ASIDE_FROM:
+            journal.set_aside(found[0].number)
+            await store.close()
+        else:
+            kill(store)
+    await deadly.live_until_all_is_done()
+
+    assert deadly.aside() == [b"deadly"]
+    assert set(deadly.done) >= {*later, b"b"}
+
+
+@virtual
+async def test_one_that_came_with_others_is_not_set_aside(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, set())
+    await deadly.fill([b"a", b"b"], [b"c"])
+    store, journal = await deadly.open()
+    first, _, third = await journal.read()
+    with pytest.raises(ValueError, match="entry 0 shares a row with others"):
+        journal.set_aside(first.number)
+    journal.set_aside(third.number)
+    assert journal.entries == 2
+    await store.close()
+
+    assert deadly.aside() == [b"c"]
+    store, journal = await deadly.open()
+    assert [each.payload for each in await journal.read()] == [b"a", b"b"]
+    await store.close()
+
+
+@virtual
+async def test_a_row_of_many_with_more_deaths_than_it_can_have_is_tried_one_at_a_time(
+    tmp_path: Path,
+) -> None:
+    entries = named(0, 10)
+    deadly = Deadly(tmp_path, set())
+    await deadly.fill(entries)
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE entries SET deaths = 77")  # a flipped bit: it has no checksum
+    assert await deadly.live()
+
+    assert (deadly.done, deadly.aside()) == (entries, [])
