@@ -21,7 +21,7 @@ _VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = "INSERT INTO entries VALUES "
 _INSERT_LARGE = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, zeroblob(?))"
 _DELETE = "DELETE FROM entries WHERE n IN (SELECT value FROM json_each(?))"
-_TAKE = "UPDATE entries SET taken = 1 WHERE n IN (SELECT value FROM json_each(?)) AND NOT taken"
+_TAKE = "UPDATE entries SET taken = ?1 WHERE n IN (SELECT value FROM json_each(?2)) AND taken <> ?1"
 _NEXT = (
     "UPDATE queues SET next = max(next, given.value) FROM json_each(?) AS given"
     " WHERE queues.id = CAST(given.key AS INTEGER)"
@@ -42,7 +42,8 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
     for n, parts in changes.parts.items():
         _replace(run, n, parts)
     if changes.taken:
-        take(run, changes.taken)
+        take(run, [n for n, is_taken in changes.taken.items() if is_taken])
+        take(run, [n for n, is_taken in changes.taken.items() if not is_taken], False)
     if changes.nexts:
         go_on_at(run, changes.nexts)
 
@@ -52,9 +53,9 @@ def delete(run: sqlite3.Connection, rows: Sequence[int]) -> None:
     run.execute(_DELETE, (json.dumps(rows),))
 
 
-def take(run: sqlite3.Connection, rows: Sequence[int]) -> None:
-    """Mark rows as taken."""
-    run.execute(_TAKE, (json.dumps(rows),))
+def take(run: sqlite3.Connection, rows: Sequence[int], is_taken: bool = True) -> None:
+    """Mark rows as taken, or as not."""
+    run.execute(_TAKE, (is_taken, json.dumps(rows)))
 
 
 def go_on_at(run: sqlite3.Connection, nexts: dict[int, int]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +19,9 @@ from headrace.compiler.store.storedrows import (
     SET_ASIDE_FROM,
     NewRow,
     StoredQueue,
+    Stretch,
 )
-from headrace.compiler.store.storeerrors import StoreFull
+from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
 from headrace.compiler.store.writer import Store
 
@@ -29,6 +30,8 @@ READY_BYTES = 4 * 2**20
 """What waits in memory for a reader that keeps up: entries, and bytes of them."""
 PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
+GIVEN_BACK_BYTES = 4 * 2**20
+"""Of rows that are written anew in one transaction: a full disk has to have room for so much."""
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
 
@@ -103,7 +106,7 @@ class Journal:
         """Entries that are handed out."""
         self._is_alone = False
         """Whether one that may have ended the process is handed out, or waits for all others."""
-        self._is_stopping = False
+        self._is_stopping = self._is_closed = False
         self._moved = asyncio.Event()
 
     @classmethod
@@ -126,6 +129,8 @@ class Journal:
             StoreFull: there is no room, here or on the disk.
             StoreFailed: the disk takes nothing now.
         """
+        if self._is_closed:
+            raise StoreFailed("the queue is closed")
         size = len(payload) + WIDTH
         if self.bytes + size > self.max_bytes:
             raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
@@ -153,7 +158,9 @@ class Journal:
         return group
 
     def let_go(self, numbers: Iterable[int]) -> None:
-        """Keep some entries no longer that were handed out, in any order."""
+        """Keep some entries no longer that were handed out, in any order; not after it was closed."""
+        if self._is_closed:  # somebody else may have been handed them
+            return
         for number in numbers:
             row = self._rows.pop(number)
             row.left -= 1
@@ -172,6 +179,8 @@ class Journal:
         Raises:
             ValueError: it has come with others, and may be handed out again with them.
         """
+        if self._is_closed:
+            return
         row = self._rows[number]
         if row.entries > 1:
             raise ValueError(f"entry {number} shares a row with others")
@@ -180,7 +189,7 @@ class Journal:
 
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
-        while True:
+        while not self._is_closed:
             if self._ready:
                 if taken := await self._hand_out(most):
                     return taken
@@ -189,17 +198,56 @@ class Journal:
                 continue  # all of it may have been damaged
             elif self._is_stopping and not (self._coming or self._storing):
                 return []
-            self._moved.clear()
-            await self._moved.wait()
+            await self._wait()
+        return []
 
     def stop(self) -> None:
         """Have `read` return nothing when all is read."""
         self._is_stopping = True
         self._moved.set()
 
-    def close(self) -> None:
-        """Leave it to others; what is not let go of stays."""
-        self._store.leave(self._queue)
+    async def close(self) -> None:
+        """Leave it to others, who are handed what was not let go of, in order, and nothing else.
+
+        Where the disk does not take that in time, rows of which something is left may come again whole.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._moved.set()
+        try:
+            async with self._store.leaving():
+                while self._made:  # what is being stored
+                    await self._wait()
+                for left in self._left():
+                    await self._store.give_back(self._queue, left)
+        finally:
+            self._store.leave(self._queue)
+
+    async def _wait(self) -> None:
+        """Wait until something is stored, let go of, or wanted."""
+        self._moved.clear()
+        await self._moved.wait()
+
+    def _left(self) -> Iterator[dict[int, list[Stretch] | None]]:
+        """Yield what is left of rows, some at a time, by their numbers; None: all of it."""
+        runs: dict[_Row, list[Stretch]] = {}
+        for number, row in self._rows.items():
+            of_row = runs.setdefault(row, [])
+            if of_row and sum(of_row[-1]) == number:
+                of_row[-1] = (of_row[-1][0], of_row[-1][1] + 1)
+            else:
+                of_row.append((number, 1))
+        left: dict[int, list[Stretch] | None] = {}
+        size = 0
+        for row, of_row in runs.items():
+            is_whole = row.left == row.entries
+            left[row.n] = None if is_whole else of_row
+            size += 0 if is_whole else row.bytes
+            if size >= GIVEN_BACK_BYTES:
+                yield left
+                left, size = {}, 0
+        yield left
 
     def _ended(self, group: Group, row: NewRow) -> None:
         """Hand on what is stored; forget what could not be."""
@@ -248,6 +296,8 @@ class Journal:
             if ready[0].deaths < SET_ASIDE_FROM:
                 # What came before is gone for good before this one may end the process.
                 await self._store.take(self._rows[ready[0].number].n)
+                if self._is_closed:
+                    return []
             self._is_alone = True
             taken.append(ready.popleft())
         self._out += len(taken)
@@ -264,7 +314,9 @@ class Journal:
             self._queue, max(self._last, self._seen), self._stored, PAGE_BYTES
         )
         if page.rows and (first := page.rows[0]).has_to_be_split:
-            await self._store.split(first, partial(self._is_split, len(first.payloads)))
+            await self._store.split(
+                first, self._queue, partial(self._is_split, len(first.payloads))
+            )
             return
         self._seen = page.last
         for n, number, deaths, at, payloads in page.rows:

@@ -31,13 +31,18 @@ class NewRow:
         return self.n, self.queue, self.first, len(self.payloads), self.at
 
 
+Stretch = tuple[int, int]
+"""Entries that follow each other: the number of the first, and how many."""
+
+
 class Parts(NamedTuple):
     """What is put in the place of a row: rows of some of its entries."""
 
+    queue: int
     n: int
     """The number of the first of these rows; the others follow."""
-    runs: list[tuple[int, int]]
-    """The first entry of each, and how many it has."""
+    runs: list[Stretch]
+    """The entries of each."""
 
 
 @dataclass(slots=True)
@@ -51,8 +56,8 @@ class Changes:
     """The rows that are kept for somebody to look at before they go, and when that was said."""
     parts: dict[int, Parts] = field(default_factory=dict)
     """What is put in the place of rows."""
-    taken: list[int] = field(default_factory=list)
-    """The rows that are handed out as soon as that is written."""
+    taken: dict[int, bool] = field(default_factory=dict)
+    """The rows that are handed out as soon as that is written, and those that are under way no more."""
     nexts: dict[int, int] = field(default_factory=dict)
     """The number of the entry that comes next, of each queue that rows go from."""
     then: list[Callable[[], object]] = field(default_factory=list)
@@ -63,6 +68,10 @@ class Changes:
         """Whether nothing would be written."""
         return not (self.rows or self.gone or self.aside or self.parts or self.taken)
 
+    def is_of(self, queue: int) -> bool:
+        """Return whether rows of a queue are replaced, which whoever opens it must not read before."""
+        return any(parts.queue == queue for parts in self.parts.values())
+
     def before(self, later: Changes) -> Changes:
         """Return these, without what is new, and later ones: it is not there, and must not be."""
         return Changes(
@@ -70,7 +79,7 @@ class Changes:
             gone=self.gone + [row.n for row in self.rows] + later.gone,
             aside=self.aside | later.aside,
             parts=self.parts | later.parts,
-            taken=self.taken + later.taken,
+            taken=self.taken | later.taken,
             nexts=self.nexts | later.nexts,
             then=self.then + later.then,
         )

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from headrace.compiler.store.storedrows import (
     StoredPage,
     StoredQueue,
     StoredRow,
+    Stretch,
 )
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull, StoreInUse, StoreRefused
 
@@ -46,6 +48,8 @@ GIVEN_BACK_PAGES = 1_024
 """Pages that are given back at a time, if more hold nothing."""
 LOOK_SECONDS = 5.0
 """How often is looked whether the files are still there."""
+LEAVE_SECONDS = 2.0
+"""How long a disk may take when a queue is left."""
 CLOSE_SECONDS = 5.0
 """How long a disk may take at the end."""
 
@@ -256,7 +260,7 @@ class Store:
         """Have a row be kept for somebody to look at, when it goes."""
         self._changes.aside[row] = self._clock.seconds()
 
-    async def split(self, row: StoredRow, then: Callable[[], object]) -> None:
+    async def split(self, row: StoredRow, queue: int, then: Callable[[], object]) -> None:
         """Put each entry of a row into one of its own, and call ``then``, as soon as it can be written.
 
         Raises:
@@ -264,8 +268,7 @@ class Store:
         """
         if row.n not in self._changes.parts:
             runs = [(row.first + place, 1) for place in range(len(row.payloads))]
-            self._changes.parts[row.n] = Parts(self._next_row, runs)
-            self._next_row += len(runs)
+            self._replace(row.n, queue, runs)
             self._changes.then.append(then)
         await self._written()
 
@@ -275,8 +278,31 @@ class Store:
         Raises:
             StoreFailed: the store is closed.
         """
-        self._changes.taken.append(row)
+        self._changes.taken[row] = True
         await self._written()
+
+    async def give_back(self, queue: int, left: dict[int, list[Stretch] | None]) -> None:
+        """Have rows be under way no more: what is left of each, or all of it where that is None.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        for row, runs in left.items():
+            if runs is None:
+                self._changes.taken[row] = False
+            else:
+                self._replace(row, queue, runs)
+        await self._written()
+
+    @asynccontextmanager
+    async def leaving(self) -> AsyncIterator[None]:
+        """Wait for what is written when a queue is left, but not for long; nobody is told if it cannot be.
+
+        What is not written within that time is tried on for as long as the store is open.
+        """
+        with suppress(TimeoutError, StoreFailed):
+            async with self._clock.timeout(LEAVE_SECONDS):
+                yield
 
     async def close(self) -> None:
         """Write what is left, and close. A disk that does not answer is left alone after some seconds."""
@@ -304,10 +330,17 @@ class Store:
         else:
             self._end()
 
+    def _replace(self, row: int, queue: int, runs: list[Stretch]) -> None:
+        """Put rows of some of its entries in the place of a row."""
+        self._changes.parts[row] = Parts(queue, self._next_row, runs)
+        self._next_row += len(runs)
+
     async def _written(self) -> None:
         """Wait until all that is to be changed is written, however often that has to be tried."""
         if self._is_closing:
             raise self._refusal()
+        if self._changes.is_empty:
+            return
         written = asyncio.Event()
         self._changes.then.append(written.set)
         if self.state != "failing":  # else it is tried
@@ -318,18 +351,20 @@ class Store:
             raise self._refusal()
 
     async def _queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
-        if self.state == "failing" or self._is_closing:
-            raise self._refusal()
-        changes, self._changes = self._changes, Changes()  # what is let go of is not counted
-        try:
-            found = await self._do(
-                partial(onthread.queue, changes, self._room, (pipeline, target, kind))
-            )
-        except Exception:
-            self._put_back(changes)
-            raise
-        self._is_committed(changes)
-        return found
+        while True:
+            if self.state == "failing" or self._is_closing:
+                raise self._refusal()
+            changes, self._changes = self._changes, Changes()  # what is let go of is not counted
+            try:
+                found = await self._do(
+                    partial(onthread.queue, changes, self._room, (pipeline, target, kind))
+                )
+            except Exception:
+                self._put_back(changes)
+                raise
+            self._is_committed(changes)
+            if not self._changes.is_of(found.id):  # put back meanwhile by a commit that failed
+                return found
 
     def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
         """Open the database, on the thread."""

@@ -200,5 +200,24 @@ async def what_may_have_ended_the_process_is_handed_out_alone_on_a_full_disk(fol
     await disk.store.close()
 
 
+async def what_is_let_go_of_in_part_is_given_back_on_a_full_disk(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    for _ in range(500):
+        disk.journal.append(b"%d:" % disk.stored + bytes(SIZE))
+        disk.stored += 1
+    await disk.append()
+    entries = await disk.read(501)
+    disk.take_all_room()
+    assert await disk.is_refused()
+    disk.journal.let_go([each.number for each in entries if each.number % 3])
+    await disk.journal.close()
+
+    disk.journal = await Journal.open(disk.store, "p", "http", "journal", 2**40)
+    assert disk.journal.entries == 167, disk.journal.entries
+    assert [each.number for each in await disk.read(167)] == [*range(0, 501, 3)]
+    await disk.store.close()
+
+
 if __name__ == "__main__":
     run_virtual(partial(globals()[sys.argv[1]], Path(sys.argv[2])))

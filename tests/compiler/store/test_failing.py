@@ -345,7 +345,7 @@ async def test_a_queue_in_use_is_not_discarded(tmp_path: Path) -> None:
     with pytest.raises(StoreInUse):
         await store.discard(queue.id)
 
-    journal.close()
+    await journal.close()
     await store.discard(queue.id)
     assert await store.queues() == []
     await clock.sleep(1)

@@ -45,7 +45,9 @@ class Model:
         self.kept: set[int] = set()
         """Stored, and not let go of: they are there."""
         self.maybe: set[int] = set()
-        """They may come again: let go of, or put down without an answer."""
+        """They may come again after a kill: let go of, or put down without an answer."""
+        self.gone: set[int] = set()
+        """Let go of in this life: they do not come again, unless it ends without a word."""
         self.out: dict[int, int] = {}
         """Handed out in this life and not let go of, with their numbers."""
         self.numbers: dict[int, int] = {}
@@ -102,7 +104,7 @@ class Model:
 
     def let_go(self, which: int) -> int:
         self.kept.discard(which)
-        self.maybe.add(which)
+        self.gone.add(which)
         self.expected -= 1
         return self.out.pop(which)
 
@@ -113,8 +115,13 @@ class Model:
                 self.least_deaths[which] = self.most_deaths[which] = least + 1
             elif most < ALONE_FROM:  # from then on it is counted only where it was handed out
                 self.most_deaths[which] = most + 1
-        self.maybe |= self.pending.keys()
+        self.maybe |= self.gone | self.pending.keys()
+        self.gone.clear()
         self.pending.clear()
+
+    def close(self) -> None:
+        self.stored()
+        self.gone.clear()
 
     def reopened(self, journal: Journal) -> None:
         self.out.clear()
@@ -236,10 +243,24 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def close_in_order_and_open(self) -> None:
-        self.run(self.store.close())
-        for model in self.models.values():
-            model.stored()
+        async def work() -> None:
+            for name, model in self.models.items():
+                await self.journals[name].close()
+                model.close()
+            await self.store.close()
+
+        self.run(work())
         self.run(self.open())
+
+    @rule(name=queues)
+    def give_back_and_open(self, name: str) -> None:
+        async def work() -> None:
+            await self.journals[name].close()
+            self.models[name].close()
+            self.journals[name] = await Journal.open(self.store, "p", name, "journal", 2**40)
+
+        self.run(work())
+        self.models[name].reopened(self.journals[name])
 
     @rule()
     def kill_and_open(self) -> None:
