@@ -109,7 +109,7 @@ class Model:
         return self.out.pop(which)
 
     def die(self) -> None:
-        for which in self.kept | self.maybe | self.pending.keys():
+        for which in self.kept | self.maybe | self.gone | self.pending.keys():
             most, least = self.most_deaths.get(which, 0), self.least_deaths.get(which, 0)
             if which in self.out and least < SET_ASIDE_FROM:
                 self.least_deaths[which] = self.most_deaths[which] = least + 1
