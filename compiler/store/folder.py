@@ -71,6 +71,9 @@ class StoreFolder:
         if is_copied:
             if self.file.exists():
                 self._keep_aside()
+            # What is in it is in the copy, of which it would overwrite pages; SQLite leaves it there if
+            # the file is not.
+            log_of(self.file).unlink(missing_ok=True)
             self._copy.replace(self.file)
         if is_damaged:
             self._begin_anew(tell, "it cannot be read")

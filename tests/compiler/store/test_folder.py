@@ -200,6 +200,32 @@ async def test_files_that_are_removed_are_made_again(
 
 
 @virtual
+async def test_the_log_of_a_removed_database_is_not_taken_for_that_of_its_copy(
+    tmp_path: Path,
+) -> None:
+    told: list[str] = []
+    store, journal = await opened(tmp_path, told)
+    for which in range(3_000):
+        group = journal.append(b"%d" % which + bytes(1_000))
+    await group.stored()
+    journal.let_go([each.number for each in await journal.read()])
+    await store.close()
+    store, journal = await opened(tmp_path, told)
+    await journal.append(b"3000").stored()  # the log has some pages alone
+
+    (tmp_path / "store.db").unlink()
+    await sleep(LOOK_SECONDS + 2)
+    assert (len(told), store.state) == (2, "open")
+    expected = journal.entries
+    await store.close()
+    store, journal = await opened(tmp_path, told)
+    assert journal.entries == expected
+    assert len(await read(journal)) == expected > 1_000
+    assert len(told) == 2
+    await store.close()
+
+
+@virtual
 async def test_what_is_gone_with_a_file_is_told_and_numbers_go_on(tmp_path: Path) -> None:
     told: list[str] = []
     store, journal = await opened(tmp_path, told)
