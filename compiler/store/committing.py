@@ -29,6 +29,11 @@ _NEXT = (
 _ASIDE = (
     "INSERT INTO aside SELECT n, queue, first, count, at, crc, body, ?, ? FROM entries WHERE n = ?"
 )
+_DISCARD_EMPTY = (
+    "DELETE FROM queues WHERE id = ? AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = id)"
+    " AND NOT EXISTS (SELECT 1 FROM aside WHERE queue = id)"
+)
+_END = "UPDATE queues SET ended = ? WHERE id = ? AND ended IS NULL"
 _ROW = "SELECT queue, first, count, deaths, at, crc, body FROM entries WHERE n = ?"
 
 
@@ -46,6 +51,9 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
         take(run, [n for n, is_taken in changes.taken.items() if not is_taken], False)
     if changes.nexts:
         go_on_at(run, changes.nexts)
+    for queue, now in changes.ended.items():
+        run.execute(_DISCARD_EMPTY, (queue,))
+        run.execute(_END, (now, queue))
 
 
 def delete(run: sqlite3.Connection, rows: Sequence[int]) -> None:

@@ -63,21 +63,21 @@ _ADOPT = """
         SELECT min(queue) FROM entries
         UNION ALL SELECT (SELECT min(queue) FROM entries WHERE queue > id) FROM used WHERE id NOTNULL
     )
-    INSERT INTO queues SELECT id, '', 'unknown', id, 0 FROM used
+    INSERT INTO queues SELECT id, '', 'unknown', id, 0, NULL FROM used
     WHERE id NOTNULL AND id NOT IN (SELECT id FROM queues)
 """
 _RESTORE = (
-    "INSERT INTO queues VALUES (?, ?, ?, ?, ?)"
+    "INSERT INTO queues VALUES (?, ?, ?, ?, ?, NULL)"
     " ON CONFLICT (id) DO UPDATE SET next = max(next, excluded.next)"
 )
 _QUEUES = (
     # Cast, for a column that is damaged may have anything.
     "SELECT id, pipeline, target, kind,"
     " max(CAST(next AS INTEGER), coalesce(CAST(max(first + count) AS INTEGER), 0)),"
-    " count(n), CAST(total(count) AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at)"
+    " count(n), CAST(total(count) AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at), ended"
     " FROM queues LEFT JOIN entries ON queue = id {} GROUP BY id"
 )
-_ONE = "WHERE (pipeline, target, kind) = (?, ?, ?)"
+_ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
 
 
 class Database:
@@ -147,7 +147,7 @@ class Database:
         return [StoredQueue(*row) for row in self._run.execute(_QUEUES.format("")).fetchall()]
 
     def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
-        """Return one queue, which is made if it is not there."""
+        """Return one queue that goes on, which is made if it is not there."""
         key = (pipeline, target, kind)
         if not (found := self._run.execute(_QUEUES.format(_ONE), key).fetchall()):
             self._run.execute(
@@ -162,9 +162,10 @@ class Database:
             self._run.executemany(_RESTORE, queues)
 
     def discard(self, queue: int) -> None:
-        """Forget a queue and all that is in it."""
+        """Forget a queue and all that is in it, or was set aside."""
         with self._transaction():
             self._run.execute("DELETE FROM entries WHERE queue = ?", (queue,))
+            self._run.execute("DELETE FROM aside WHERE queue = ?", (queue,))
             self._run.execute("DELETE FROM queues WHERE id = ?", (queue,))
 
     def commit(self, changes: Changes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -211,16 +211,30 @@ class Journal:
 
         Where the disk does not take that in time, rows of which something is left may come again whole.
         """
+        await self._leave(lambda: None)
+
+    async def end(self) -> None:
+        """Leave it to nobody: who opens its like gets a new one. What was not let go of stays.
+
+        Where the disk does not take that in time, it is tried for as long as the store is open.
+        """
+        await self._leave(lambda: self._store.end(self._queue))
+
+    async def _leave(self, say: Callable[[], None]) -> None:
         if self._is_closed:
             return
         self._is_closed = True
         self._moved.set()
         try:
             async with self._store.leaving():
-                while self._made:  # what is being stored
-                    await self._wait()
-                for left in self._left():
-                    await self._store.give_back(self._queue, left)
+                try:
+                    while self._made:  # what is being stored
+                        await self._wait()
+                    for left in self._left():
+                        await self._store.give_back(self._queue, left)
+                finally:
+                    say()
+                await self._store.written()
         finally:
             self._store.leave(self._queue)
 

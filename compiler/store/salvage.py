@@ -14,6 +14,8 @@ from typing import Any
 
 from headrace.compiler.store.database import Database
 
+MOST_QUEUES = 2**48
+"""A number above that is damaged."""
 _COLUMNS = ", ".join("?" * 9)
 """Of entries, and of what is set aside."""
 
@@ -30,29 +32,40 @@ def salvage(damaged: Path, file: Path) -> int:
         source.text_factory = bytes
         with closing(sqlite3.connect(file, isolation_level=None)) as target:
             target.execute("BEGIN")
-            for queue in _read(source, "SELECT id, pipeline, target, kind, next FROM queues"):
-                with suppress(sqlite3.IntegrityError, UnicodeDecodeError):
-                    texts = [each.decode(errors="replace") for each in queue[1:4]]
-                    row = (queue[0], *texts, queue[4])
-                    target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?)", row)
+            for id, *texts, next, ended in _read(source, "SELECT * FROM queues"):
+                with suppress(sqlite3.IntegrityError, AttributeError):
+                    key = [each.decode(errors="replace") for each in texts]
+                    row = (id, *key, next, ended)
+                    target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?, ?)", row)
+            for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'queues'"):
+                _number_queues_from(target, last)
             for [clean] in _read(source, "SELECT clean FROM store"):
                 target.execute("UPDATE store SET clean = ?", (clean == 1,))
             for *columns, why in _read(source, "SELECT * FROM aside"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
                     aside = (*columns, why.decode(errors="replace"))
                     target.execute(f"INSERT INTO aside VALUES ({_COLUMNS})", aside)
-            last = 0
+            before = 0
             for entry in _read(source, "SELECT * FROM entries ORDER BY n"):
-                if entry[0] <= last:
+                if entry[0] <= before:
                     break
-                last = entry[0]
+                before = entry[0]
                 count += _put(target, entry)
             for entry in _read(source, "SELECT * FROM entries ORDER BY n DESC"):
-                if entry[0] <= last:
+                if entry[0] <= before:
                     break
                 count += _put(target, entry)
             target.execute("COMMIT")
     return count
+
+
+def _number_queues_from(target: sqlite3.Connection, last: object) -> None:
+    """Have new queues numbered from behind one on, also where that one is no more."""
+    if isinstance(last, int) and last < MOST_QUEUES:
+        first = "INSERT INTO queues VALUES (?, '', '', '', 0, 0)"
+        with suppress(sqlite3.IntegrityError):  # it is there
+            target.execute(first, (last,))
+            target.execute("DELETE FROM queues WHERE id = ?", (last,))
 
 
 def _put(target: sqlite3.Connection, entry: tuple[Any, ...]) -> bool:

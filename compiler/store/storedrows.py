@@ -60,17 +60,20 @@ class Changes:
     """The rows that are handed out as soon as that is written, and those that are under way no more."""
     nexts: dict[int, int] = field(default_factory=dict)
     """The number of the entry that comes next, of each queue that rows go from."""
+    ended: dict[int, float] = field(default_factory=dict)
+    """The queues that nobody takes up again, by their ids, and when that was said."""
     then: list[Callable[[], object]] = field(default_factory=list)
     """Called when it is committed."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing would be written."""
-        return not (self.rows or self.gone or self.aside or self.parts or self.taken)
+        changes = (self.rows, self.gone, self.aside, self.parts, self.taken, self.ended)
+        return not any(changes)
 
     def is_of(self, queue: int) -> bool:
-        """Return whether rows of a queue are replaced, which whoever opens it must not read before."""
-        return any(parts.queue == queue for parts in self.parts.values())
+        """Return whether a queue is ended, or rows of it are replaced: nobody must open it before."""
+        return queue in self.ended or any(parts.queue == queue for parts in self.parts.values())
 
     def before(self, later: Changes) -> Changes:
         """Return these, without what is new, and later ones: it is not there, and must not be."""
@@ -81,6 +84,7 @@ class Changes:
             parts=self.parts | later.parts,
             taken=self.taken | later.taken,
             nexts=self.nexts | later.nexts,
+            ended=self.ended | later.ended,
             then=self.then + later.then,
         )
 
@@ -128,6 +132,8 @@ class StoredQueue(NamedTuple):
     bytes: int
     oldest: float | None
     """When the first of it was written. Units: seconds since 1970."""
+    ended: float | None
+    """When its pipeline was deleted: nobody takes it up again. None: it goes on."""
 
 
 class StoredPage(NamedTuple):

@@ -18,8 +18,10 @@ SCHEMA = (
     # One row. `clean` is 0 while a process has it open.
     "CREATE TABLE store (clean INTEGER NOT NULL) STRICT",
     "INSERT INTO store VALUES (1)",
-    "CREATE TABLE queues (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, target TEXT NOT NULL,"
-    " kind TEXT NOT NULL, next INTEGER NOT NULL, UNIQUE (pipeline, target, kind)) STRICT",
+    # Numbered for good, so that queue and entry together are never used again.
+    "CREATE TABLE queues (id INTEGER PRIMARY KEY AUTOINCREMENT, pipeline TEXT NOT NULL,"
+    " target TEXT NOT NULL, kind TEXT NOT NULL, next INTEGER NOT NULL, ended REAL) STRICT",
+    "CREATE UNIQUE INDEX queues_that_go_on ON queues (pipeline, target, kind) WHERE ended IS NULL",
     # What one queue got in one commit. `n` counts over all queues, `first` in its own.
     "CREATE TABLE entries (n INTEGER PRIMARY KEY, queue INTEGER NOT NULL, first INTEGER NOT NULL,"
     " count INTEGER NOT NULL, taken INTEGER NOT NULL, deaths INTEGER NOT NULL, at REAL NOT NULL,"

@@ -134,7 +134,7 @@ class Store:
         return store
 
     async def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
-        """Return what there is of a queue, which begins empty; it is in use until it is left.
+        """Return what there is of a queue that goes on, which begins empty; it is in use until it is left.
 
         Raises:
             StoreFailed: the store fails, or is full and has no such queue.
@@ -152,7 +152,7 @@ class Store:
         used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
         used.users += 1
         used.next = max(used.next, found.next)
-        return StoredQueue(*found[:4], used.next, *found[5:])
+        return found._replace(next=used.next)
 
     def leave(self, queue: int) -> None:
         """Use a queue no longer."""
@@ -173,7 +173,7 @@ class Store:
             raise self._fails(cause) from cause
 
     async def discard(self, queue: int) -> None:
-        """Forget a queue and all that is in it.
+        """Forget a queue and all that is in it, or was set aside.
 
         Raises:
             StoreInUse: somebody has it.
@@ -270,7 +270,7 @@ class Store:
             runs = [(row.first + place, 1) for place in range(len(row.payloads))]
             self._replace(row.n, queue, runs)
             self._changes.then.append(then)
-        await self._written()
+        await self.written()
 
     async def take(self, row: int) -> None:
         """Mark a row as taken, as soon as it can be written; what was let go of is gone then as well.
@@ -279,7 +279,7 @@ class Store:
             StoreFailed: the store is closed.
         """
         self._changes.taken[row] = True
-        await self._written()
+        await self.written()
 
     async def give_back(self, queue: int, left: dict[int, list[Stretch] | None]) -> None:
         """Have rows be under way no more: what is left of each, or all of it where that is None.
@@ -292,7 +292,31 @@ class Store:
                 self._changes.taken[row] = False
             else:
                 self._replace(row, queue, runs)
-        await self._written()
+        await self.written()
+
+    def end(self, queue: int) -> None:
+        """Have nobody take up a queue again; where nothing is left of it, it goes."""
+        self._changes.ended[queue] = self._clock.seconds()
+        self._wait_for_quiet()
+
+    async def written(self) -> None:
+        """Wait until all that is to be changed is written, however often that has to be tried.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        if self._is_closing:
+            raise self._refusal()
+        if self._changes.is_empty:
+            return
+        written = asyncio.Event()
+        self._changes.then.append(written.set)
+        if self.state != "failing":  # else it is tried
+            self._is_quiet = True
+            self._begin()
+        await written.wait()
+        if self._is_closing:
+            raise self._refusal()
 
     @asynccontextmanager
     async def leaving(self) -> AsyncIterator[None]:
@@ -334,21 +358,6 @@ class Store:
         """Put rows of some of its entries in the place of a row."""
         self._changes.parts[row] = Parts(queue, self._next_row, runs)
         self._next_row += len(runs)
-
-    async def _written(self) -> None:
-        """Wait until all that is to be changed is written, however often that has to be tried."""
-        if self._is_closing:
-            raise self._refusal()
-        if self._changes.is_empty:
-            return
-        written = asyncio.Event()
-        self._changes.then.append(written.set)
-        if self.state != "failing":  # else it is tried
-            self._is_quiet = True
-            self._begin()
-        await written.wait()
-        if self._is_closing:
-            raise self._refusal()
 
     async def _queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
         while True:

@@ -2,7 +2,8 @@
 
     python -m tests.compiler.store.recording FILE
 
-It was killed: one queue is under way, of one all is let go of, and a row of another is damaged.
+It was killed: one queue is under way, of one all is let go of, a row of another is damaged, and one is
+ended.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ CONTENT = {
 EMPTY = ("press-line", "postgres db/readings", "queue")
 """A queue of which five entries were let go of."""
 DAMAGED = ("press-line", "redis r/alarms", "queue")
+ENDED = ("milling", "http", "journal")
+"""A queue that was ended, with one entry left."""
 
 
 async def read(journal: Journal, count: int) -> list[StoredEntry]:
@@ -64,6 +67,9 @@ async def record(folder: Path) -> None:
     again = await Journal.open(store, *DAMAGED, 2**30)
     again.stop()
     await again.read()
+    journal = await Journal.open(store, *ENDED, 2**30)
+    await journal.append(b"left").stored()
+    await journal.end()
     await clock.sleep(1)
     store._database.checkpoint()
     kill(store)

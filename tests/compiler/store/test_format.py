@@ -16,7 +16,7 @@ from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import Store
-from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, read, recorded
+from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, ENDED, read, recorded
 from tests.rooms import REPOSITORY
 from tests.virtual import virtual
 
@@ -48,9 +48,11 @@ async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
         assert [each.number for each in entries] == [*range(len(payloads))]
         assert {each.deaths for each in entries} == {1 - which}
         assert {each.at for each in entries} == {1_767_225_600 + which / 4}
-    for key, number in [(EMPTY, 5), (DAMAGED, 1)]:
+    for key, number in [(EMPTY, 5), (DAMAGED, 1), (ENDED, 0)]:
         queue = await store.queue(*key)
         assert (queue.entries, queue.next) == (0, number)
+    [ended] = [each for each in await store.queues() if each.ended is not None]
+    assert (ended[1:4], ended.entries, ended.ended) == (ENDED, 1, 1_767_225_600.5)
     assert told == []
     await store.close()
 
@@ -71,7 +73,8 @@ def test_what_is_written_is_of_the_format_that_is_recorded() -> None:
 
 def test_the_page_has_every_table_and_column() -> None:
     database = Database(None, "power")
-    made = database._run.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    ours = "type = 'table' AND name NOT LIKE 'sqlite_%'"
+    made = database._run.execute(f"SELECT name FROM sqlite_master WHERE {ours}").fetchall()
     columns = {
         name: [row[1] for row in database._run.execute(f"PRAGMA table_info({name})")]
         for [name] in made
@@ -93,5 +96,8 @@ def test_what_the_page_shows_reads_the_entries(tmp_path: Path) -> None:
     said = {"print": lambda *each: printed.append(each)}
     exec(script.replace("copy/store.db", str(file)), said)
 
-    assert [row[3] for row in printed] == [each for of in CONTENT.values() for each in of]
+    assert [row[3] for row in printed] == [
+        *(each for of in CONTENT.values() for each in of),
+        b"left",
+    ]
     assert {row[2] for row in printed} == {True}

@@ -139,6 +139,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner(loop_factory=VirtualLoop)
         self.models = {name: Model(name) for name in QUEUES}
         self.told: list[str] = []
+        self.ended = 0
         self.aside: set[bytes] = set()
         """What was set aside, in any life."""
         self.run(self.open())
@@ -222,6 +223,25 @@ class StoreMachine(RuleBasedStateMachine):
             self.journals[name].let_go([self.models[name].let_go(each) for each in entries])
 
         self.run(work())
+
+    @rule(name=queues)
+    def end_and_open(self, name: str) -> None:
+        """A queue is ended: what is left stays, and the next of that name begins empty."""
+        model = self.models[name]
+
+        async def work() -> None:
+            before = {each.id for each in await self.store.queues() if each.ended is not None}
+            await self.journals[name].end()
+            model.close()
+            ended = [each for each in await self.store.queues() if each.ended is not None]
+            found = sum(each.entries for each in ended if each.id not in before)
+            assert len(model.kept) <= found <= len(model.kept) + len(model.maybe)
+            self.journals[name] = await Journal.open(self.store, "p", name, "journal", 2**40)
+
+        self.run(work())
+        self.ended += 1
+        self.models[name] = Model(f"{name} {self.ended}")
+        self.models[name].reopened(self.journals[name])
 
     @precondition(lambda self: any(model.is_deadly() for model in self.models.values()))
     @rule()
