@@ -25,7 +25,7 @@ from headrace.compiler.store.storedrows import (
     StoredRow,
 )
 from headrace.compiler.store.storeerrors import StoreRefused
-from headrace.compiler.store.storeformat import FORMAT, SCHEMA, is_right, unpacked
+from headrace.compiler.store.storeformat import FORMAT, SCHEMA, STORE, WIDTH, is_right, unpacked
 
 Sync = Literal["power", "process"]
 """What is outlasted: a loss of power as well, or the end of the process alone."""
@@ -74,7 +74,8 @@ _QUEUES = (
     # Cast, for a column that is damaged may have anything.
     "SELECT id, pipeline, target, kind,"
     " max(CAST(next AS INTEGER), coalesce(CAST(max(first + count) AS INTEGER), 0)),"
-    " count(n), CAST(total(count) AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at), ended"
+    " count(n), CAST(total(CASE WHEN count BETWEEN 1 AND length(body) / 4 THEN count ELSE n NOTNULL END)"
+    " AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at), ended"
     " FROM queues LEFT JOIN entries ON queue = id {} GROUP BY id"
 )
 _ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
@@ -137,10 +138,13 @@ class Database:
             # Asked before anything is written.
             self.frames = execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         with _unless_full(), self._transaction():
+            execute(STORE)  # one that is damaged may have lost it
             execute(_ADOPT)
             if not is_again:
                 execute(_DIED)
             self.touch()
+        self.id: str = (execute("SELECT id FROM store").fetchone() or ("",))[0]
+        """What tells it from all other stores."""
 
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""
@@ -195,8 +199,7 @@ class Database:
                     rows.append(row)
                     size += len(body)
                 else:
-                    entries = count if isinstance(count, int) and count > 0 else 1
-                    damaged.append(DamagedRow(n, last, entries, _size(body)))
+                    damaged.append(DamagedRow(n, last, _entries(count, body), _size(body)))
                 if size >= most_bytes:
                     return StoredPage(rows, damaged, last, is_last=False)
         finally:
@@ -314,6 +317,11 @@ def _inode(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _entries(count: object, body: object) -> int:
+    """Return how many entries a damaged row had, as far as that can be."""
+    return count if isinstance(count, int) and 0 < count <= _size(body) // WIDTH else 1
 
 
 def _size(body: object) -> int:

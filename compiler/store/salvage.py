@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from re import fullmatch
 from typing import Any
 
 from headrace.compiler.store.database import Database
@@ -39,8 +40,10 @@ def salvage(damaged: Path, file: Path) -> int:
                     target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?, ?)", row)
             for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'queues'"):
                 _number_queues_from(target, last)
-            for [clean] in _read(source, "SELECT clean FROM store"):
+            for clean, id in _read(source, "SELECT clean, id FROM store"):
                 target.execute("UPDATE store SET clean = ?", (clean == 1,))
+                if isinstance(id, bytes) and fullmatch(rb"[0-9a-f]{32}", id):
+                    target.execute("UPDATE store SET id = ?", (id.decode(),))
             for *columns, why in _read(source, "SELECT * FROM aside"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
                     aside = (*columns, why.decode(errors="replace"))

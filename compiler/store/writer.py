@@ -100,7 +100,10 @@ class Store:
         """Why it takes nothing, if it does not."""
         self._trouble = ""
         """The same, as it was told."""
-        self.commits = 0
+        self.commits = self.failures = self.damaged = 0
+        """Commits; commits and reads that failed; entries that were found damaged, or gone."""
+        self.commit_seconds = 0.0, 0
+        """How long commits took on the thread, and of how many that is. Units: seconds."""
 
     @classmethod
     async def open(
@@ -133,6 +136,20 @@ class Store:
             store._watch = clock.call_later(LOOK_SECONDS, store._look_soon)
         return store
 
+    @property
+    def id(self) -> str:
+        """What tells its entries from those of any other store: 32 hexadecimal digits, for good."""
+        return self._database.id
+
+    def free_bytes(self) -> int | None:
+        """Return how many bytes are free on its disk; None: it is in memory, or its folder is gone."""
+        if self._room is None:
+            return None
+        try:
+            return self._room.free_bytes()
+        except OSError:
+            return None
+
     async def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
         """Return what there is of a queue that goes on, which begins empty; it is in use until it is left.
 
@@ -143,6 +160,8 @@ class Store:
             await group.ended()
         try:
             found = await self._queue(pipeline, target, kind)
+        except StoreFailed:  # nothing was tried
+            raise
         except Exception as cause:
             if not is_damage(cause):
                 raise self._fails(cause) from cause
@@ -210,6 +229,7 @@ class Store:
         if cause is not None:  # what is read is given all the same
             self._fails(cause)
         for row in page.damaged:
+            self.damaged += row.entries
             self._tell(
                 f"{row.entries:,} entries of queue {queue} from {row.first:,} on are damaged:"
                 " they are set aside"
@@ -218,6 +238,7 @@ class Store:
 
     def lost(self, queue: int, count: int) -> None:
         """Tell that entries of a queue are not there which were."""
+        self.damaged += count
         self._tell(f"{count:,} entries of queue {queue} are gone")
 
     def append(
@@ -453,13 +474,21 @@ class Store:
         self._changes = Changes()
         changes.rows = group.rows
         try:
-            await self._do(partial(onthread.commit, changes, self._room))
+            seconds = await self._do(partial(self._timed, changes))
         except Exception as cause:
             self._put_back(changes)
             group.end(self._fails(cause))
         else:
+            total, count = self.commit_seconds
+            self.commit_seconds = total + seconds, count + 1
             self._is_committed(changes)
             group.end()
+
+    def _timed(self, changes: Changes, database: Database) -> float:
+        """Commit, on the thread; return how long that took."""
+        began = self._clock.monotonic()
+        onthread.commit(changes, self._room, database)
+        return self._clock.monotonic() - began
 
     def _is_committed(self, changes: Changes) -> None:
         self.commits += not changes.is_empty
@@ -485,6 +514,8 @@ class Store:
     def _fails(self, cause: Exception) -> StoreFailed:
         """Take nothing until it can be written again; return what is told of it."""
         told = failed(cause)
+        if not (isinstance(told, StoreFull) and self.state == "full"):  # that it still is
+            self.failures += 1
         if self._is_closing:
             return told
         self._is_damaged |= is_damage(cause)

@@ -20,6 +20,7 @@ from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 
+ID = "0123456789abcdef" * 2
 LARGE = bytes(range(256)) * 1_200
 CONTENT = {
     ("press-line", "http", "journal"): [b'{"temp": 21.5}', b"", b'"\xc3\xbc"', LARGE, b"[1, 2]"],
@@ -44,6 +45,7 @@ async def record(folder: Path) -> None:
     """Leave a store in a folder."""
     clock = Clock(asyncio.get_running_loop())
     store = await Store.open(clock, folder, keep_free_bytes=0, reserve_bytes=0)
+    store._database._run.execute("UPDATE store SET id = ?", (ID,))
     for which, (key, payloads) in enumerate(CONTENT.items()):
         journal = await Journal.open(store, *key, 2**30)
         for payload in payloads[:2]:

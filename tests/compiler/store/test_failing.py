@@ -225,7 +225,7 @@ async def test_who_waits_for_it_hears_that_the_store_is_closed(
 
 
 @virtual
-async def test_what_is_set_aside_is_kept_where_a_database_is_made_anew(
+async def test_what_is_set_aside_and_the_id_are_kept_where_a_database_is_made_anew(
     tmp_path: Path, disk: type[Failing]
 ) -> None:
     told: list[str] = []
@@ -239,11 +239,13 @@ async def test_what_is_set_aside_is_kept_where_a_database_is_made_anew(
     assert [row[-3] for row in before] == [b"\1\0\0\0a", b"\1\0\0\0b"]
     await journal.append(b"c").stored()
     again = await Journal.open(store, "p", "http", "journal", 2**40)
+    id = store.id
     disk.pages_fail = 2
     assert await payloads(again, 1) == [b"c"]
 
     assert any("it is kept as" in each for each in told)
     assert store._database._run.execute("SELECT * FROM aside").fetchall() == before
+    assert store.id == id
     await store.close()
 
 

@@ -16,7 +16,7 @@ from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import Store
-from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, ENDED, read, recorded
+from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, ENDED, ID, read, recorded
 from tests.rooms import REPOSITORY
 from tests.virtual import virtual
 
@@ -53,6 +53,7 @@ async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
         assert (queue.entries, queue.next) == (0, number)
     [ended] = [each for each in await store.queues() if each.ended is not None]
     assert (ended[1:4], ended.entries, ended.ended) == (ENDED, 1, 1_767_225_600.5)
+    assert store.id == ID
     assert told == []
     await store.close()
 
