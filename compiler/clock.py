@@ -87,6 +87,10 @@ class Clock:
         """Return the wall time as seconds since 1970."""
         return self._micros() / 1e6
 
+    def micros(self) -> int:
+        """Return the wall time as whole microseconds since 1970."""
+        return self._micros()
+
     def millis(self) -> int:
         """Return the wall time as whole milliseconds since 1970."""
         return self._micros() // 1000

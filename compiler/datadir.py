@@ -6,6 +6,9 @@ import os
 import weakref
 from pathlib import Path
 
+STORE = "store"
+"""The directory below it in which the store is, and nothing else is written."""
+
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 

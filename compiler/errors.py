@@ -8,6 +8,8 @@
     │   └── OutsideRoot
     ├── UnknownPipeline     nobody runs under that id
     ├── PipelineDeleted     it was deleted before it ran
+    ├── UnknownStored       nothing is stored under that id
+    ├── StoredInUse         what is stored has somebody who reads it
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── FormatMisfit        a payload, or a line of it, does not fit a format (formats/format.py)
@@ -98,6 +100,22 @@ class PipelineDeleted(HeadraceError):
     def __init__(self, pipeline: str) -> None:
         super().__init__(f"pipeline '{pipeline}' was deleted while it was being created")
         self.pipeline = pipeline
+
+
+class UnknownStored(HeadraceError):
+    """Nothing is stored under the id."""
+
+    def __init__(self, id: int | str) -> None:
+        super().__init__(f"nothing is stored under the id '{id}'")
+        self.id = id
+
+
+class StoredInUse(HeadraceError):
+    """What is stored under the id cannot be discarded: a pipeline reads it."""
+
+    def __init__(self, id: int, pipeline: str) -> None:
+        super().__init__(f"what is stored under the id '{id}' is in use by pipeline '{pipeline}'")
+        self.id, self.pipeline = id, pipeline
 
 
 class ChangedMeanwhile(HeadraceError):

@@ -17,7 +17,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.promises import OutputPromises
-from headrace.compiler.datadir import DataDir
+from headrace.compiler.datadir import STORE, DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import (
@@ -206,6 +206,16 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
                 )
             )
         target = os.path.realpath(os.path.join(top, self.path))
+        if is_inside(target, os.path.join(base, STORE)):
+            raise OutsideRoot(
+                Fault(
+                    "outside-root",
+                    f"'{target}' is where the server keeps what is durable",
+                    found=self.path,
+                    expected=f"a directory beside '{STORE}'",
+                    path=("path",),
+                )
+            )
         if not is_inside(target, top):
             raise OutsideRoot(
                 Fault(

@@ -6,7 +6,7 @@ Source: https://asgi.readthedocs.io/en/stable/specs/www.html
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ async def gone(receive: Receive) -> None:
         pass
 
 
-async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+async def unless_gone(receive: Receive, work: Awaitable[T]) -> T | None:
     """Return what ``work`` returns; cancel it, and return None, when the client has left.
 
     To be called when the body has been read: nobody else may ask the server meanwhile.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import (
     AsyncIterator,
+    Awaitable,
     Collection,
-    Coroutine,
     Mapping,
     Sequence,
 )
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from headrace.compiler.component.buildcontext import Admits, Origin
 from headrace.compiler.component.families import Connection, Input
@@ -33,6 +33,7 @@ from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Interest, Lagged, Run
 from headrace.compiler.runtime.monitoring.pipelinehistory import LatestFailures, Past, RecentCounts
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
+from headrace.compiler.runtime.monitoring.storedfigures import StoreFigures
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
@@ -72,9 +73,7 @@ class PostTaker(Protocol):
     is_behind: bool
     """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
 
-    def take(
-        self, body: bytes | bytearray, origin: Origin | None
-    ) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: bytes | bytearray, origin: Origin | None) -> int | Awaitable[int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 
         Raises:
@@ -165,6 +164,16 @@ class Engine(Protocol):
 
     async def bucket(self, name: str, page: BucketPage) -> BucketContents | None:
         """Return what was written last to a bucket, None if none of that name is declared."""
+
+    async def stored(self) -> StoreFigures | None:
+        """Return how the store is and what is kept in it; None: no store is open, and nothing is kept.
+
+        It is told without waiting for the disk, so also of a store that fails.
+        """
+
+    async def discard_stored(self, id: int) -> None:
+        """Discard a part of what is stored, for good; or raise `UnknownStored`, `StoredInUse`, or
+        `StoreFailed` where it cannot be written."""
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, or raise `TooManySamples`."""

@@ -176,7 +176,12 @@ class _Explaining:
         inboxes = "".join(f" and is in the inbox of '{id}'" for id in dict(self.readers))
         for index, component in enumerate(self.config.inputs):
             promised = component.promised()
-            if not promised.is_acknowledged:
+            if component.is_durable:
+                said = (
+                    f"{component.kind}, when it is on the disk; kept there until all of it has left"
+                )
+                said += f" every output{inboxes}"
+            elif not promised.is_acknowledged:
                 nothing = f"{component.kind}{_plain(promised.when)} has nothing to acknowledge"
                 said = f"nobody: {component.unacknowledged or nothing}"
             elif component.ack == "on_delivery":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -204,12 +204,12 @@ class _Play:
         except FormatMisfit as cause:
             self._misfit(pipeline, index, cause)
             return
-        if isinstance(taken, Coroutine):  # a large one, decoded in slices
+        if not isinstance(taken, int):  # a large one, decoded in slices, or one that is stored
             posting = asyncio.ensure_future(self._posted(pipeline, index, taken))
             self._posting.add(posting)
             posting.add_done_callback(self._posting.discard)
 
-    async def _posted(self, pipeline: str, index: int, taken: Coroutine[Any, Any, int]) -> None:
+    async def _posted(self, pipeline: str, index: int, taken: Awaitable[int]) -> None:
         try:
             await taken
         except NoRoom:

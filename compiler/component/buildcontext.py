@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
@@ -72,6 +72,27 @@ Admits = Callable[[Callable[[str], str | None]], bool]
 """Says whether somebody may post; is given what looks a header up."""
 
 
+class Keep(Protocol):
+    """Has a post stored before it is answered."""
+
+    def __call__(
+        self,
+        batch: Batch,
+        origin: Origin | None,
+        size: int,
+        body: bytes | bytearray,
+        *,
+        is_json: bool,
+    ) -> Awaitable[int]:
+        """Have a post stored whose body has become ``batch``; await how many messages that are.
+
+        It counts as ``size`` bytes. ``is_json``: the body is JSON, whatever the format of the input is.
+
+        Raises:
+            NoRoom: at once or as it is awaited: it was not taken.
+        """
+
+
 class Ingress(Protocol):
     """What an input gives whoever wants to post to its pipeline over the API."""
 
@@ -87,6 +108,10 @@ class Ingress(Protocol):
     """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
 
     @property
+    def keep(self) -> Keep | None:
+        """Has a post stored, instead of `offer`; None: posts are queued in memory."""
+
+    @property
     def is_stopped(self) -> bool:
         """Whether its pipeline ends, so that nothing more is taken."""
 
@@ -95,6 +120,48 @@ class Ingress(Protocol):
 
     def offer(self, batch: Batch, origin: Origin | None, size: int = 0) -> bool:
         """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
+
+
+class KeepBounds(NamedTuple):
+    """How much of an input may be kept."""
+
+    max_bytes: int
+    """On the disk."""
+    most_arrivals: int
+    """That are being stored at a time."""
+    most_bytes: int | None
+    """In memory, of those and of large ones that are on their way; None: any number."""
+
+
+class KeptSource(Source):
+    """A source of what was stored before anybody was told that it was taken."""
+
+    @property
+    @abstractmethod
+    def is_stopped(self) -> bool:
+        """Whether its pipeline ends, so that nothing more is taken."""
+
+    @abstractmethod
+    def has_room_for(self, size: int) -> bool:
+        """Return whether so many bytes may be in memory beside those that are."""
+
+    @abstractmethod
+    def store(
+        self,
+        payload: bytes | bytearray,
+        about: dict[str, Any],
+        batch: Batch,
+        size: int,
+        *,
+        is_json: bool,
+    ) -> Awaitable[int]:
+        """Have an arrival stored that has become ``batch``; await how many messages that are.
+
+        ``about`` is its metadata, as `describe` returns it. It counts as ``size`` bytes.
+
+        Raises:
+            NoRoom: at once or as it is awaited: it was not taken.
+        """
 
 
 class WantedFailures(NamedTuple):
@@ -254,6 +321,16 @@ class Context(Protocol):
 
     def admit(self, ingress: Ingress) -> None:
         """Offer this input as the pipeline's way in over the API."""
+
+    def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
+        """Return what stores what arrives at this input, and is read instead of it.
+
+        ``target`` tells it from other inputs of its pipeline, whatever their order; ``format`` makes
+        messages of payloads, None: they are JSON.
+
+        Raises:
+            BuildRefused: nothing can be kept here.
+        """
 
     def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
         """Return the bounded inbox that receives what another pipeline hands on.

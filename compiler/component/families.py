@@ -182,6 +182,11 @@ class Input(Component, family="input"):
         elsewhere="metadata",
     )
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether what arrives is kept on the disk until it has left the outputs."""
+        return False
+
     def source(self, ctx: Context) -> Source:
         """Build what the pump reads. May refuse; opens nothing yet."""
         raise NotImplementedError

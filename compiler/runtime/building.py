@@ -122,7 +122,7 @@ class Builder:
             self._parts,
             self._world,
             self._broke,
-            acknowledges=component.acknowledges,
+            acknowledges=component.acknowledges or component.is_durable,
             recorder=_recorder(source, component, place, self._world),
         )
         buffers = [] if component.buffer is None else [input_buffer(component.buffer, place)]
@@ -155,14 +155,15 @@ def pump_over(
 ) -> Pump:
     """Return what reads ``source`` as an input is to be read, its envelope included.
 
-    ``received_at`` is when a message arrived here: an input buffer behind this does not change it.
+    ``received_at`` is when a message arrived here: an input buffer behind this does not change it, nor does
+    a restart where it was kept.
     """
     enclose: Enclose | None = None
     if component.envelope is not None:
 
         def metadata(origin: Any) -> dict[str, Any]:
             about = {"pipeline": place.pipeline, "input": component.kind, **source.describe(origin)}
-            about["received_at"] = world.clock.timestamp()
+            about.setdefault("received_at", world.clock.timestamp())
             return about
 
         def skip(why: str, message: JsonValue) -> None:
@@ -188,7 +189,7 @@ def pump_over(
         world.turns,
         broke,
         acknowledges=acknowledges,
-        on_delivery=component.ack == "on_delivery",
+        on_delivery=component.is_durable or component.ack == "on_delivery",
         recorder=recorder,
     )
 

@@ -7,9 +7,7 @@ part means.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -23,6 +21,8 @@ from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     FailedMessages,
     Ingress,
+    KeepBounds,
+    KeptSource,
     Operator,
     PacedStep,
     PausingStep,
@@ -49,14 +49,17 @@ from headrace.compiler.errors import (
     is_foreseen,
     worded,
 )
+from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
+from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
+from headrace.compiler.runtime.journalsource import JournalSource
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.monitoring.losses import (
@@ -69,6 +72,7 @@ from headrace.compiler.runtime.monitoring.outageevents import GoingOnEvent, Wait
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
 from headrace.compiler.schema.records import Record
@@ -91,51 +95,6 @@ MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
 
 
-class Claims:
-    """What only one component of a server can have at a time, such as a client id at a broker.
-
-    By a text that says it to people and tells one thing from another.
-    """
-
-    def __init__(self) -> None:
-        self._holders: defaultdict[str, list[tuple[object, str]]] = defaultdict(list)
-        self._leaving: list[object] = []
-
-    def take(self, key: str, owner: object, called: str) -> Callable[[], Awaitable[None]]:
-        """Take something for ``owner``, under the name it is ``called``; return what gives it back.
-
-        Raises:
-            BuildRefused: somebody has it, and stays.
-        """
-        for other, name in self._holders.get(key, ()):
-            if not any(other is each for each in self._leaving):
-                message = f"{key} is taken by {name}: each would cut off the other"
-                raise BuildRefused(Fault("duplicate", message))
-        holding = (owner, called)
-        self._holders[key].append(holding)
-
-        async def give_back() -> None:
-            holders = self._holders[key]
-            holders[:] = [each for each in holders if each is not holding]
-            if not holders:
-                del self._holders[key]
-
-        return give_back
-
-    @contextmanager
-    def leaving(self, owners: Iterable[object]) -> Iterator[None]:
-        """Have what some owners have taken by others meanwhile: they are to end before those start."""
-        self._leaving = [*owners]
-        try:
-            yield
-        finally:
-            self._leaving = []
-
-    def is_taken_over(self, key: str, owner: object) -> bool:
-        """Return whether somebody else has what ``owner`` has, who is leaving."""
-        return any(other is not owner for other, _ in self._holders.get(key, ()))
-
-
 class World:
     """What the engine lends to every component it builds."""
 
@@ -151,8 +110,10 @@ class World:
         attach: Attach,
         failure_readers: FailureReaders,
         listen: Callable[[FailureInbox], None],
+        storage: Storage,
         environment: Environment = REAL,
     ) -> None:
+        self.storage = storage
         self.clock = clock
         self.environment = environment
         self.turns = Turns(clock)
@@ -440,6 +401,22 @@ class ComponentContext:
             if format is None
             else FormattedWayIn(self.pipeline, ingress, large, format, self.clock)
         )
+
+    def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
+        storage = self._world.storage
+        if fault := storage.fault():
+            raise BuildRefused(fault)
+        return JournalSource(storage, self, target, bounds, format)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its pipeline ends as it is deleted or exchanged."""
+        return self._parts.is_deleted
+
+    @property
+    def is_disposed(self) -> bool:
+        """Whether its pipeline ends as somebody has deleted it."""
+        return self._parts.is_disposed
 
     def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
         return self._world.attach(upstream, self.selecting(wanted) if wanted else None)

@@ -18,6 +18,7 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
+from headrace.compiler.config.storesettings import AS_USUAL, StoreSettings
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import encode
@@ -49,9 +50,11 @@ from headrace.compiler.runtime.monitoring.pipelinehistory import (
 from headrace.compiler.runtime.monitoring.pipelinelive import pulse_of
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.monitoring.pulses import Pulses
+from headrace.compiler.runtime.monitoring.storedfigures import StoreFigures
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
 
@@ -71,6 +74,7 @@ class Engine:
         data_dir: DataDir | None = None,
         base: Path | None = None,
         retention_seconds: int = DEFAULT_RETENTION,
+        store: StoreSettings = AS_USUAL,
         environment: Environment = REAL,
     ) -> None:
         self.clock = clock
@@ -85,8 +89,12 @@ class Engine:
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
         self._pulses = Pulses(self._feed, self._pipelines, pulse_of)
+        self._storage = Storage(
+            clock, None if data_dir is None else data_dir.path, store, is_real=environment.is_real
+        )
         self._world = World(
             clock=clock,
+            storage=self._storage,
             connections=self.connections,
             secrets=self.secrets,
             data_dir=data_dir,
@@ -204,6 +212,14 @@ class Engine:
         found = self.state.get(name)
         return None if found is None else await page_of(found, self.clock, page)
 
+    async def stored(self) -> StoreFigures | None:
+        """Return what is kept on the disk; None: no store is open."""
+        return await self._storage.figures()
+
+    async def discard_stored(self, id: int) -> None:
+        """Forget a part of what is kept, as `Storage.discard` does."""
+        await self._storage.discard(id)
+
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, and let go of it.
 
@@ -269,5 +285,6 @@ class Engine:
         self._world.captures.end()
         await self.samples.close()
         await self.changes.dispose_all(deadline)
+        await self._storage.close()
         self.history.close()
         self._feed.close()

@@ -127,7 +127,7 @@ class GraphChanges:
         if ended is None:
             raise UnknownPipeline(pipeline)
         with self._lock.leaving():
-            await ended.stop(ENDING_SECONDS, is_deleted=True)
+            await ended.stop(ENDING_SECONDS, is_disposed=True)
         self._graph.forget(pipeline)
         self._graph.settle()
 
@@ -266,7 +266,8 @@ class GraphChanges:
 
     async def _prepare(self, configs: Iterable[PipelineConfig]) -> None:
         """Have what is needed to build pipelines, which has to happen before anything is awaited."""
-        world = self._world
+        world, configs = self._world, [*configs]
+        await world.storage.prepare(configs)
         if world.environment.is_real:
             world.readings = await prepare(configs, world.connections, world.base, world.clock)
 

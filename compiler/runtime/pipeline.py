@@ -86,7 +86,6 @@ class Pipeline:
         self._subscription: DisposableBase = Disposable()
         self._finishing: asyncio.Task[None] | None = None
         self._is_finished = asyncio.Event()
-        self._is_deleted = False
         self._text: tuple[PipelineConfig, bytes] | None = None
 
     @property
@@ -249,7 +248,7 @@ class Pipeline:
         self._subscription.dispose()
         finishing = (each.finish() for each in self.parts.writers)
         await asyncio.gather(*finishing, self._opening.disconnect())
-        if self._is_deleted:
+        if self.parts.is_deleted:
             await self._forget()
         closing, self.parts.closing = self.parts.closing, []
         for action in closing:
@@ -271,14 +270,16 @@ class Pipeline:
             why = self._world.secrets.redact(str(cause)) or "it does not answer"
             log.warning("pipeline '%s': a broker may keep what it had for it: %s", self.id, why)
 
-    async def stop(self, seconds: float, *, is_deleted: bool = False) -> None:
+    async def stop(
+        self, seconds: float, *, is_deleted: bool = False, is_disposed: bool = False
+    ) -> None:
         """End politely, within ``seconds``; then end whatever still hangs.
 
         Inputs stop reading, what was taken goes through, held messages are released, outputs drain and
         finish. What is not out by then is lost and counted. ``is_deleted``: it will not come back, so
-        brokers need keep nothing for it.
+        brokers need keep nothing for it; ``is_disposed``: because somebody has deleted it.
         """
-        self._is_deleted = is_deleted
+        self.parts.is_deleted, self.parts.is_disposed = is_deleted or is_disposed, is_disposed
         try:
             if self._is_finished.is_set():
                 await self._close()

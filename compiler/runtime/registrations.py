@@ -48,6 +48,10 @@ class Registrations:
     """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    is_deleted: bool = False
+    """Whether it ends as its pipeline is deleted or exchanged, and does not just stop."""
+    is_disposed: bool = False
+    """Whether it ends as somebody has deleted its pipeline."""
     outages: list[OutageBridge] = field(default_factory=list)
     """Of the components that bridge them."""
     tell: Callable[[OutageEvent], None] = field(default=lambda _: None)

@@ -7,8 +7,7 @@ for it are bounded by their bytes. So is one that was compressed unpacked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from typing import Any
+from collections.abc import Awaitable, Iterator
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Ingress, Origin
@@ -31,6 +30,8 @@ CELL_COUNTED = 8
 where it is short."""
 
 PostBody = bytes | bytearray
+Taken = int | Awaitable[int]
+"""How many messages a post had that is taken, or what is awaited until it is."""
 
 
 class NoRoom(HeadraceError):
@@ -52,6 +53,7 @@ class WayIn:
     __slots__ = (
         "_clock",
         "_decoding",
+        "_keep",
         "_large",
         "_pipeline",
         "admits",
@@ -70,6 +72,7 @@ class WayIn:
         """Whether it looks at where a post came from."""
         self.admits = ingress.admits
         """Returns whether the credential of the input is satisfied; None: it has none."""
+        self._keep = ingress.keep
         self.is_behind = False
         """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
         self._decoding = ingress.decoding
@@ -77,10 +80,10 @@ class WayIn:
         self._large = large
         self._clock = clock
 
-    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: PostBody, origin: Origin | None) -> Taken:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 
-        An array is one batch, anything else one message.
+        Where posts are stored, that is awaited as well. An array is one batch, anything else one message.
 
         Raises:
             NotJson: the body is none.
@@ -93,13 +96,13 @@ class WayIn:
             except ValueError:
                 pass
             else:
-                return self._queued(decoded, origin, size)
+                return self._queued(decoded, origin, size, body)
         if size < SLICE:
-            return self._queued(decoding.decode(body), origin, size)
+            return self._queued(decoding.decode(body), origin, size, body)
         # Also what nests deeper than messages do: at once, 100 KB of it would take some ten milliseconds.
         return self._in_slices(body, origin)
 
-    def take_json(self, body: bytes, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def take_json(self, body: bytes, origin: Origin | None) -> Taken:
         """Queue messages that are given as JSON, whatever is posted: a test gives them."""
         return self.take(body, origin)
 
@@ -107,9 +110,19 @@ class WayIn:
         """Return the way in for a body in a content coding, of at most so many bytes."""
         return PackedWayIn(self, self._large, self._clock, coding, most)
 
-    def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
+    def _queued(
+        self,
+        decoded: JsonValue,
+        origin: Origin | None,
+        size: int,
+        body: PostBody,
+        *,
+        is_json: bool = False,
+    ) -> Taken:
         batch = decoded if isinstance(decoded, list) else [decoded]
         size = max(size, LEAST_COUNTED * len(batch))
+        if self._keep is not None:
+            return self._keep(batch, origin, size, body, is_json=is_json) if batch else 0
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
         self.is_behind = self.ingress.is_behind
@@ -128,7 +141,8 @@ class WayIn:
                 batch, counted = await self._decoded(body)
         finally:
             large.room += size
-        return self._queued(batch, origin, counted)
+        taken = self._queued(batch, origin, counted, body)
+        return taken if isinstance(taken, int) else await taken
 
     async def _decoded(self, body: PostBody) -> tuple[Batch, int]:
         """Return the messages of a body, and how many bytes it counts as."""
@@ -166,7 +180,7 @@ class FormattedWayIn(WayIn):
         super().__init__(pipeline, ingress, large, clock)
         self._format = format
 
-    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: PostBody, origin: Origin | None) -> Taken:
         """Queue the messages of a post, at once where that takes no longer than a slice."""
         if len(body) > SLICE:
             return self._in_slices(body, origin)
@@ -176,18 +190,19 @@ class FormattedWayIn(WayIn):
         ends = monotonic() + TURN_SECONDS
         for _ in slices:
             if monotonic() > ends:
-                return self._go_on(slices, into, origin, len(body))
-        return self._queued(into.batch, origin, _counted(into, len(body)))
+                return self._go_on(slices, into, origin, body)
+        return self._queued(into.batch, origin, _counted(into, len(body)), body)
 
-    def take_json(self, body: bytes, origin: Origin | None) -> int:
+    def take_json(self, body: bytes, origin: Origin | None) -> Taken:
         """Queue messages as if they had come of a body."""
-        return self._queued(self._decoding.decode(body), origin, len(body))
+        return self._queued(self._decoding.decode(body), origin, len(body), body, is_json=True)
 
     async def _go_on(
-        self, slices: Iterator[None], into: Intake, origin: Origin | None, size: int
+        self, slices: Iterator[None], into: Intake, origin: Origin | None, body: PostBody
     ) -> int:
         await self._in_turns(slices)
-        return self._queued(into.batch, origin, _counted(into, size))
+        taken = self._queued(into.batch, origin, _counted(into, len(body)), body)
+        return taken if isinstance(taken, int) else await taken
 
     async def _decoded(self, body: PostBody) -> tuple[Batch, int]:
         into = Intake(len(body))
@@ -224,7 +239,7 @@ class PackedWayIn:
         self.wants_origin = way_in.wants_origin
         self.is_behind = False
 
-    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: PostBody, origin: Origin | None) -> Taken:
         """Queue the messages of a post; one that unpacks to much is awaited.
 
         Raises:
@@ -241,7 +256,7 @@ class PackedWayIn:
                 return self._in_slices(pieces, whole, len(body), origin)
         return self._take(whole, origin)
 
-    def _take(self, whole: bytearray, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def _take(self, whole: bytearray, origin: Origin | None) -> Taken:
         try:
             taken = self._way_in.take(whole, origin)
         except NotJson as cause:

@@ -23,6 +23,8 @@ class Group:
         self.tell: list[Callable[[], None]] = []
         """Called in order when it is committed, or is not: see `cause`."""
         self.entries = self.bytes = 0
+        self.is_full = False
+        """Whether nothing more goes into it."""
         self.cause: StoreFailed | None = None
         self._ended = asyncio.Event()
 
@@ -40,10 +42,11 @@ class Group:
         """Wait until it is committed, or is not."""
         await self._ended.wait()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether nothing more goes into it."""
-        return self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
+    def add(self, size: int) -> None:
+        """Count an entry of so many bytes."""
+        self.entries += 1
+        self.bytes += size
+        self.is_full = self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
 
     def end(self, cause: StoreFailed | None = None) -> None:
         """Tell all who wait."""

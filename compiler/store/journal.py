@@ -16,6 +16,8 @@ from headrace.compiler.edges import QueueFill
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
+    READY_BYTES,
+    READY_ENTRIES,
     SET_ASIDE_FROM,
     NewRow,
     StoredQueue,
@@ -25,9 +27,6 @@ from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
 from headrace.compiler.store.writer import Store
 
-READY_ENTRIES = 1_024
-READY_BYTES = 4 * 2**20
-"""What waits in memory for a reader that keeps up: entries, and bytes of them."""
 PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
 GIVEN_BACK_BYTES = 4 * 2**20

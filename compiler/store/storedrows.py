@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+READY_ENTRIES = 1_024
+READY_BYTES = 4 * 2**20
+"""What waits in memory for a reader that keeps up: entries, and bytes of them."""
 ALONE_FROM = 2
 """From so many ends of the process on, what was under way then is handed out one at a time."""
 SET_ASIDE_FROM = 3

@@ -253,9 +253,11 @@ class Store:
         """
         if self.state != "open" or self._is_closing:
             raise self._refusal()
-        group = self._open_group()
+        groups = self._groups
+        group = groups[-1] if groups and not groups[-1].is_full else self._open_group()
         row = group.open.get(queue)
-        is_large = len(payload) > MOST_JOINED
+        size = len(payload)
+        is_large = size > MOST_JOINED
         if row is None or row.is_taken != is_taken or is_large:
             row = NewRow(self._next_row, queue, number, self._clock.seconds(), [], is_taken)
             self._next_row += 1
@@ -264,8 +266,7 @@ class Store:
             if is_large:
                 del group.open[queue]
         row.payloads.append(payload)
-        group.entries += 1
-        group.bytes += len(payload)
+        group.add(size)
         if self._work is None:
             self._begin()
         return group, row

@@ -29,6 +29,7 @@ CODES: Codes = {
     "illegal-header": "A header has a name or a value that HTTP does not allow.",
     "missing-file": "The file does not exist.",
     "missing-key": "A required key is absent.",
+    "no-data-dir": "Something is to be kept, and nobody has said in which directory.",
     "no-trigger": "Nothing ever releases what a buffer holds.",
     "not-a-choice": "A word is not one of those that are possible.",
     "not-a-subject": "A subject or topic is not written as its broker takes it.",

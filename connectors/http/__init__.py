@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.buildcontext import Context, KeepBounds
+from headrace.compiler.component.durable import DURABLE, Durable, durable_of
 from headrace.compiler.component.families import FedBy
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
+    NOTHING_LOST,
     InputPromises,
     Lost,
     MemoryBound,
@@ -25,8 +27,10 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.store.storedrows import READY_BYTES
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.http.credential import Auth, Header
+from headrace.connectors.http.keptposts import KeptPosts
 from headrace.connectors.http.sink import HttpSink
 from headrace.connectors.http.source import CHUNK, PASSED_ON, Posts, admits
 from headrace.connectors.network.messageoutput import MessageOutput
@@ -52,6 +56,23 @@ INPUT = InputPromises(
         ),
         beyond="posts are answered 503",
         taken=CHUNK,
+    ),
+)
+DURABLE_INPUT = InputPromises(
+    row="durable",
+    when=", `durable`",
+    away="",
+    kill=NOTHING_LOST,
+    twice="what had not left all outputs when the process ended, and what was stored together with it",
+    waiting=Waiting(
+        row="durable",
+        bounds=(
+            MemoryBound("capacity", "posts", "that are being stored"),
+            MemoryBound("max_queued_bytes", BYTES, "of their bodies", is_inside=True),
+            MemoryBound(READY_BYTES, BYTES, "of what is stored and comes next"),
+        ),
+        more=", and on the disk as many bytes as `durable` says",
+        beyond="posts are answered 503",
     ),
 )
 OUTPUT = OutputPromises(
@@ -89,7 +110,7 @@ class HttpInput(
     """
 
     is_only = True
-    promises: ClassVar = (INPUT,)
+    promises: ClassVar = (INPUT, DURABLE_INPUT)
     fed_by: ClassVar[FedBy] = "posts"
     is_raw: ClassVar[bool] = False
     unsampled: ClassVar[str] = (
@@ -121,6 +142,22 @@ class HttpInput(
         default=MOST_BYTES,
     )
 
+    durable: Durable = option(
+        DURABLE,
+        "Posts are on the disk before they are answered 202, and stay there until all that became of them"
+        " has left the outputs: a restart reads them again, also after a kill. When so much is kept, posts"
+        " are answered with 503. true is the same as `{}`. It takes a server with `--data-dir`. See"
+        " [durability](../../durability.md).",
+        default=None,
+        additive=True,
+        elsewhere="persistent persistence disk_buffer wal journal",
+    )
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether posts are kept."""
+        return self.durable is not None
+
     def rules(self) -> Iterator[Fault]:
         """Refuse a credential that an envelope would show."""
         yield from super().rules()
@@ -135,6 +172,19 @@ class HttpInput(
 
     def source(self, ctx: Context) -> Source:
         """Open the pipeline's way in; posts are taken from now on."""
+        if (durable := durable_of(self.durable)) is not None:
+            bounds = KeepBounds(durable.max_bytes, self.capacity, self.max_queued_bytes)
+            kept = ctx.keep("http", bounds, self.payload_format())
+            ctx.admit(
+                KeptPosts(
+                    kept,
+                    admits(self.auth, ctx),
+                    ctx.decoding,
+                    self.payload_format(),
+                    wants_origin=self.envelope is not None,
+                )
+            )
+            return kept
         posts = Posts(
             self.capacity,
             self.max_queued_bytes,
@@ -145,6 +195,10 @@ class HttpInput(
         )
         ctx.admit(posts)
         return posts
+
+    def promised(self) -> InputPromises:
+        """Return what being kept or not comes to."""
+        return DURABLE_INPUT if self.is_durable else INPUT
 
     def is_batching(self) -> bool:
         """Return True: an array is one batch."""

@@ -55,6 +55,7 @@ class Posts(Source):
     """
 
     is_raw: ClassVar[bool] = False
+    keep: ClassVar[None] = None
 
     def __init__(
         self,
@@ -132,14 +133,7 @@ class Posts(Source):
 
     def describe(self, origin: Origin) -> dict[str, Any]:
         """Return what an envelope shows of a post."""
-        method, remote_addr, headers = origin
-        return {
-            "method": method,
-            "remote_addr": remote_addr,
-            "headers": {
-                name.decode(): _text(value) for name, value in headers if name in _PASSED_ON
-            },
-        }
+        return described(origin)
 
     def stop(self) -> bool:
         """Refuse posts from now on; what was accepted is read out, because it was answered 202."""
@@ -153,6 +147,16 @@ class Posts(Source):
         lost = [len(batch) for batch, _ in self._queue]
         self._queue.clear()
         return lost
+
+
+def described(origin: Origin) -> dict[str, Any]:
+    """Return what an envelope shows of a post."""
+    method, remote_addr, headers = origin
+    return {
+        "method": method,
+        "remote_addr": remote_addr,
+        "headers": {name.decode(): _text(value) for name, value in headers if name in _PASSED_ON},
+    }
 
 
 def _text(value: bytes) -> str:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.drafts import is_refused, loaded
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.config.storesettings import AS_USUAL, StoreSettings
 from headrace.compiler.lint.remarks import taken_literally
 from headrace.compiler.schema.fields import Choice, Identifier, Integer, SecretText, refused
 from headrace.compiler.schema.records import Record, option
@@ -234,6 +235,12 @@ class ServerSettings(Record):
         RecordOf(ConsoleSettings),
         "The page that people watch.",
         default=ConsoleSettings(),
+        additive=True,
+    )
+    store: StoreSettings = option(
+        RecordOf(StoreSettings),
+        "How what `durable` names is kept on the disk.",
+        default=AS_USUAL,
         additive=True,
     )
 

@@ -141,6 +141,7 @@ async def _run(
         data_dir=data_dir,
         base=loaded.base,
         retention_seconds=loaded.settings.history.retention_secs,
+        store=loaded.settings.store,
     )
     service = Service(
         engine, known, clock, authenticator, loaded.settings.console, files=loaded.files

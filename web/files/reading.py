@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.durable import nowhere
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.render import render
@@ -106,7 +107,7 @@ def load(
 
     References that nothing answers are warned of: who builds the pipelines has the last word, and
     a server that ``is_starting`` about its accounts. With a ``data_dir``, connections that lead out of
-    it are refused.
+    it are refused; without, inputs that are to be kept are warned of.
     """
     loaded = Loaded(files, base=files.base(), data_dir=data_dir)
     if found := clash(files.purposes()):
@@ -121,8 +122,18 @@ def load(
         settings = loaded.take(files.settings, settings_of, is_secret=True)
         loaded.settings = settings or loaded.settings
     loaded.take_program(catalogue, secrets)
+    if data_dir is None and not is_starting:  # the build of one that starts says so
+        loaded.diagnostics += _kept_nowhere(loaded)
     read_layout(loaded)
     return loaded
+
+
+def _kept_nowhere(loaded: Loaded) -> Iterator[Diagnostic]:
+    """Yield a warning for each input that is to be kept, where nobody has said in which directory."""
+    for config in () if loaded.program is None else loaded.program.pipelines:
+        for index, each in enumerate(config.inputs):
+            if each.is_durable:
+                yield config.diagnose(nowhere(Severity.WARNING), ("inputs", index))
 
 
 def load_again(

@@ -9,7 +9,8 @@ parser hands it over, queues the messages, and writes the answer. What is promis
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import httptools
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.beingstored import BeingStored
 from headrace.compiler.runtime.wayin import PostBody
 from headrace.web import statuses
 from headrace.web.apierror import api_error
@@ -187,11 +189,20 @@ class Post:
                 self._answers.turns.hold_back(self.pipeline)
             if isinstance(taken, int):
                 self._accept(taken)
+            elif isinstance(taken, BeingStored):
+                taken.then(partial(self._stored, taken.count))
             else:
                 self.message_event = asyncio.Event()
                 self._protocol.start(self._wait(taken))
 
-    async def _wait(self, taking: Coroutine[Any, Any, int]) -> None:
+    def _stored(self, count: int, cause: Exception | None) -> None:
+        """Answer a post that is stored, or that could not be."""
+        if cause is None:
+            self._accept(count)
+        else:
+            self._refuse(cause)
+
+    async def _wait(self, taking: Awaitable[int]) -> None:
         """Answer when it is queued, which takes long; cancel that when the client has left."""
         try:
             count = await unless_gone(self.receive, taking)

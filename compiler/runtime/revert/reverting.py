@@ -170,6 +170,7 @@ class Reverting:
             NotReverted: with every reason; nothing is left of them.
         """
         world = self._world
+        await world.storage.prepare(configs.values())
         readings = await prepare(configs.values(), self.target.connections, world.base, world.clock)
         made: dict[str, Pipeline] = {}
         refused: list[Diagnostic] = []

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.runtime.componentcontext import Claims
+from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.graph import ChangeLock
 from tests.virtual import virtual
 

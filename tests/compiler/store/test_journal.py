@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.store.journal import READY_ENTRIES, Journal, StoredEntry
+from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.storedrows import READY_ENTRIES
 from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.writer import Store
 from tests.virtual import virtual

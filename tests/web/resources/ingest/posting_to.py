@@ -32,6 +32,7 @@ class Asked:
     has_room = has_bytes = True
     is_behind = is_stopped = False
     needs: str | None = None
+    keep = None
 
     def __init__(self) -> None:
         self.offered: list[tuple[list[Any], Any]] = []

@@ -1,0 +1,72 @@
+"""What is told of the store: how it is, and what is kept in it, target by target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from headrace.compiler.annotated import Count, Millis
+
+StoredPartKind = Literal["journal"]
+"""What something is kept for: `journal`, what an input took in and has not left the outputs yet."""
+StoredState = Literal["open", "full", "failing"]
+"""Whether something more is taken: it is; there is no room for it; the disk cannot be written."""
+
+
+class StoredPart(msgspec.Struct, frozen=True):
+    """What is kept on disk for one target of a pipeline."""
+
+    id: Annotated[int, Meta(description="What it is discarded by. No other one ever had it.")]
+    pipeline: Annotated[
+        str, Meta(description="The pipeline that it was kept for, which may be deleted.")
+    ] = msgspec.field(name="pipeline_id")
+    target: Annotated[
+        str, Meta(description="What of the pipeline, by what it reads from or writes to.")
+    ]
+    part: Annotated[
+        StoredPartKind,
+        Meta(description="`journal`: what an input took in and has not left the outputs yet."),
+    ]
+    entries: Annotated[
+        Count, Meta(description="A post is one, whatever the number of its messages.")
+    ]
+    bytes: Count
+    oldest: Annotated[
+        Millis | None,
+        Meta(description="When the oldest entry came, in milliseconds since 1970. Null: none."),
+    ]
+    state: Annotated[
+        StoredState,
+        Meta(
+            description="`open`: more is taken. `full`: there is no room, on the disk or within"
+            " `max_bytes`. `failing`: the disk cannot be written; it is tried again every second."
+        ),
+    ]
+    left_over: Annotated[
+        bool,
+        Meta(
+            description="Whether nobody reads it: its pipeline is deleted, or has no such part any"
+            " more. It stays until somebody discards it."
+        ),
+    ]
+
+
+class StoreFigures(msgspec.Struct, frozen=True):
+    """How the store of an engine is, and what it has counted since it was opened."""
+
+    state: StoredState
+    free_bytes: int | None
+    """Free on the disk that it is on; None: it is in memory."""
+    failures: int
+    """How often something could not be written, also because there was no room."""
+    damaged: int
+    """Entries that were not what was written, and were set aside."""
+    commit_seconds_total: float
+    """How long all commits took together. Units: seconds."""
+    commits: int
+    """Commits that were written."""
+    parts: Sequence[StoredPart]
+    """What is kept, in the order of their ids."""

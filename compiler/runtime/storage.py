@@ -1,0 +1,230 @@
+"""The store of one engine: opened when something that is built names it, and lent to what runs.
+
+A run borrows a queue by its pipeline and target, and gives it back. What is left in it outlives the run:
+the next one under the same names goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.component.durable import nowhere
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.config.storesettings import StoreSettings
+from headrace.compiler.datadir import STORE
+from headrace.compiler.errors import StoredInUse, UnknownStored
+from headrace.compiler.runtime.monitoring.storedfigures import StoredPart, StoreFigures
+from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
+from headrace.compiler.text.diagnostics import Fault
+
+if TYPE_CHECKING:
+    from headrace.compiler.store.journal import Journal
+    from headrace.compiler.store.storedrows import StoredQueue
+    from headrace.compiler.store.writer import Store
+
+log = logging.getLogger("headrace.store")
+
+FOLDER = (STORE, "0")
+"""Below the directory of all files."""
+JOURNAL = "journal"
+
+LISTED_SECONDS = 1.0
+"""How long whoever asks for figures waits for the disk."""
+
+QueueName = tuple[str, str]
+"""Pipeline and target of a queue."""
+
+
+class BorrowedJournal:
+    """A journal as one run has it, until it is given back."""
+
+    def __init__(self, storage: Storage, name: QueueName, journal: Journal) -> None:
+        self._storage, self.name, self.journal = storage, name, journal
+        self.is_full = False
+        """Whether what came last was turned down for want of room."""
+
+    async def give_back(self, *, ends: bool) -> None:
+        """Leave what is in it to the next who borrows it; if it ``ends``, to nobody."""
+        if not self._storage.returned(self):
+            return
+        self.journal.stop()
+        try:
+            await (self.journal.end() if ends else self.journal.close())
+        except StoreFailed as cause:
+            log.warning("what is left of pipeline '%s' stays as it is: %s", self.name[0], cause)
+
+
+class Storage:
+    """What is kept on the disk for the pipelines of one engine."""
+
+    def __init__(
+        self, clock: Clock, data_dir: Path | None, settings: StoreSettings, *, is_real: bool = True
+    ) -> None:
+        """Take the directory of all files, None: there is none. What is not ``is_real`` is in memory."""
+        self._clock, self._settings, self._is_real = clock, settings, is_real
+        self._folder = None if data_dir is None else data_dir.joinpath(*FOLDER)
+        self._store: Store | None = None
+        self._refusal: str | None = None
+        self._opening = asyncio.Lock()
+        self._lent: dict[QueueName, BorrowedJournal] = {}
+        self._expecting: dict[QueueName, list[object]] = {}
+        """Who has a journal, or is going to: a run that is built for another one's place."""
+        self._listed: Sequence[StoredQueue] = ()
+        """The queues that there were when they were read last."""
+        self._is_closed = False
+
+    async def prepare(self, configs: Iterable[PipelineConfig]) -> None:
+        """Open the store, if one of these names it: building opens nothing."""
+        if self._store is not None or not any(
+            each.is_durable for config in configs for each in config.inputs
+        ):
+            return
+        async with self._opening:
+            if self._store is None and not self._is_closed and self._may_keep:
+                await self._open()
+
+    @property
+    def _may_keep(self) -> bool:
+        return self._folder is not None or not self._is_real
+
+    def fault(self) -> Fault | None:
+        """Return why nothing can be kept here, None: it can, or nobody has tried."""
+        if not self._may_keep:
+            return nowhere()
+        if self._refusal is None:
+            return None
+        return Fault("turned-away", self._refusal, path=("durable",), on_key=True)
+
+    async def _open(self) -> None:
+        from headrace.compiler.store.writer import Store
+
+        settings, self._refusal = self._settings, None
+        try:
+            self._store = await Store.open(
+                self._clock,
+                self._folder if self._is_real else None,
+                sync="process" if settings.sync == "process" else "power",
+                keep_free_bytes=settings.keep_free_bytes,
+                tell=log.error,
+            )
+        except StoreRefused as cause:
+            self._refusal = str(cause)
+
+    def expect(self, name: QueueName, owner: object) -> None:
+        """Note that somebody is going to borrow a journal."""
+        self._expecting.setdefault(name, []).append(owner)
+
+    def expect_no_more(self, name: QueueName, owner: object) -> None:
+        """Note that somebody has done with a journal."""
+        expecting = self._expecting.get(name, [])
+        expecting[:] = [each for each in expecting if each is not owner]
+        if not expecting:
+            self._expecting.pop(name, None)
+
+    def is_expected(self, name: QueueName, owner: object) -> bool:
+        """Return whether somebody else is going to have a journal."""
+        return any(each is not owner for each in self._expecting.get(name, ()))
+
+    async def borrow(self, pipeline: str, target: str, max_bytes: int) -> BorrowedJournal:
+        """Return the journal of a pipeline and target. Whoever has it yet gives it back before.
+
+        Raises:
+            StoreFailed: the store takes nothing now.
+        """
+        from headrace.compiler.store.journal import Journal
+
+        name = (pipeline, target)
+        if (other := self._lent.get(name)) is not None:
+            await other.give_back(ends=False)
+        if self._store is None:
+            raise StoreFailed(self._refusal or "the store is closed")
+        journal = await Journal.open(self._store, pipeline, target, JOURNAL, max_bytes)
+        borrowed = self._lent[name] = BorrowedJournal(self, name, journal)
+        return borrowed
+
+    def returned(self, journal: BorrowedJournal) -> bool:
+        """Forget who has a journal; return whether that was known."""
+        is_lent = self._lent.get(journal.name) is journal
+        if is_lent:
+            del self._lent[journal.name]
+        return is_lent
+
+    async def figures(self) -> StoreFigures | None:
+        """Return what is kept, None: no store is open.
+
+        Of what nobody has it is what could be read last: a disk that fails or hangs keeps nobody waiting.
+        """
+        store = self._store
+        if store is None:
+            return None
+        with suppress(StoreFailed, TimeoutError):
+            async with self._clock.timeout(LISTED_SECONDS):
+                self._listed = await store.queues()
+        parts = [self._part(store, each) for each in self._listed]
+        parts = [each for each in parts if each.entries or not each.left_over]
+        seconds, commits = store.commit_seconds
+        return StoreFigures(
+            store.state, store.free_bytes(), store.failures, store.damaged, seconds, commits, parts
+        )
+
+    def _part(self, store: Store, queue: StoredQueue) -> StoredPart:
+        lent = None if queue.ended is not None else self._lent.get((queue.pipeline, queue.target))
+        entries, size = queue.entries, queue.bytes
+        state = store.state
+        if lent is not None:  # with what is being stored, and without what is about to go
+            fill = lent.journal.fill()
+            entries, size = lent.journal.entries, fill.used
+            if state == "open" and lent.is_full:
+                state = "full"
+        oldest = None if queue.oldest is None or not entries else round(queue.oldest * 1000)
+        return StoredPart(
+            queue.id,
+            queue.pipeline,
+            queue.target,
+            "journal",
+            entries,
+            size,
+            oldest,
+            state,
+            lent is None,
+        )
+
+    async def discard(self, id: int) -> None:
+        """Forget a part of what is kept.
+
+        Raises:
+            UnknownStored: there is none with that number.
+            StoredInUse: a pipeline has it.
+            StoreFailed: it cannot be written.
+        """
+        store = self._store
+        found = [] if store is None else [each for each in await store.queues() if each.id == id]
+        if store is None or not found:
+            raise UnknownStored(id)
+        try:
+            await store.discard(id)
+        except StoreInUse as cause:
+            raise StoredInUse(id, found[0].pipeline) from cause
+        [gone] = found
+        log.info(
+            "discarded what was left over of pipeline '%s' (%s): %s entries, %s bytes",
+            gone.pipeline,
+            gone.target,
+            f"{gone.entries:,}",
+            f"{gone.bytes:,}",
+        )
+
+    async def close(self) -> None:
+        """Write what is left, and close."""
+        self._is_closed = True
+        for each in [*self._lent.values()]:
+            await each.give_back(ends=False)
+        store, self._store = self._store, None
+        if store is not None:
+            await store.close()
