@@ -19,7 +19,9 @@ from headrace.compiler.errors import (
     PipelineDeleted,
     PipelineExists,
     Refused,
+    StoredInUse,
     UnknownPipeline,
+    UnknownStored,
 )
 from headrace.compiler.runtime.capturing.captures import TooManyCaptures
 from headrace.compiler.runtime.connectionregistry import ConnectionExists, ConnectionInUse, NotFiled
@@ -27,6 +29,7 @@ from headrace.compiler.runtime.connectiontest import TooManyTests
 from headrace.compiler.runtime.limitedthreads import TookTooLong, TooMany
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart
 from headrace.compiler.runtime.sampling import TooManySamples
+from headrace.compiler.store.storeerrors import StoreFailed
 from headrace.web.apierror import api_error
 from headrace.web.auth.access import Forbidden, FromElsewhere, NotSignedIn
 from headrace.web.auth.credentials import TokenRefused, WrongPassword
@@ -54,12 +57,14 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         NotFiled: 404,
         UnknownBucket: 404,
         UnknownPipeline: 404,
+        UnknownStored: 404,
         ConnectionExists: 409,
         ConnectionInUse: 409,
         FilesExist: 409,
         PipelineDeleted: 409,
         PipelineExists: 409,
         NotShown: 409,
+        StoredInUse: 409,
         ChangedMeanwhile: 412,
         LayoutTaken: 422,
         NotAFileName: 422,
@@ -68,6 +73,7 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         NotReverted: 500,
         RevertedInPart: 500,
         Crowded: 503,
+        StoreFailed: 503,
         TooMany: 503,
         TooManyCaptures: 503,
         TooManyTests: 503,

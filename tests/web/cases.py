@@ -27,6 +27,7 @@ from headrace.web.service import Service, ThreadQueue, TooManyBodies
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.declaring import declare
 from tests.web.exchange import Exchange
+from tests.web.storing import Storing
 
 POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
 
@@ -94,6 +95,9 @@ class Broken(Engine):
         raise ZeroDivisionError("a secret is in here")
 
     def way_in(self, pipeline: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    async def discard_stored(self, id: int) -> None:
         raise ZeroDivisionError("a secret is in here")
 
     async def test(self, *_: Any) -> Any:
@@ -197,6 +201,11 @@ def attempt(status: int, body: Any, headers: dict[str, str] = JSON, **service: A
 
 def remove(status: int, name: str, **service: Any) -> Case:
     return Case("deleteConnection", status, f"/api/connections/{name}", "DELETE", b"", {}, service)
+
+
+def discard(status: int, id: str, engine: Any = Storing) -> Case:
+    path = f"/api/stored/{id}"
+    return Case("discardStored", status, path, "DELETE", b"", {}, {"engine": engine})
 
 
 class NoTurn:

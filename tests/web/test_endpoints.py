@@ -42,6 +42,7 @@ from tests.web.cases import (
     create,
     declare_machines,
     delete,
+    discard,
     dry_run,
     file,
     full,
@@ -58,6 +59,7 @@ from tests.web.cases import (
     try_script,
 )
 from tests.web.exchange import Exchange
+from tests.web.storing import NotWriting, Storing
 
 LOCKED = {
     "id": "locked",
@@ -179,6 +181,12 @@ CASES = [
     Case("getStateBucket", 200, "/api/state/machines"),
     Case("getStateBucket", 400, "/api/state/machines", query="after=m1"),
     Case("getStateBucket", 404, "/api/state/nothing"),
+    Case("listStored", 200, "/api/stored", service={"engine": Storing}),
+    discard(204, "3"),
+    discard(404, "9"),
+    discard(409, "1"),
+    discard(500, "3", Broken),
+    discard(503, "3", NotWriting),
     Case("streamEvents", 200, "/events"),
     Case("streamEvents", 400, "/events", query="limit=some"),
     Case("captureMessages", 200, "/api/capture"),

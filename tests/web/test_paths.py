@@ -50,7 +50,7 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
 
 def addressed(row: Endpoint) -> str:
     """Return the path of an endpoint with names for what it captures."""
-    captured = {"pipeline_id": "p", "connection_id": "bus", "bucket": "machines"}
+    captured = {"pipeline_id": "p", "connection_id": "bus", "bucket": "machines", "stored_id": "1"}
     return row.path.format(**captured, asset="start.js")
 
 

@@ -24,6 +24,7 @@ from headrace.compiler.runtime.monitoring.figures import ComponentOutage, Pipeli
 from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
 from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
+from headrace.compiler.runtime.monitoring.storedfigures import StoredPart, StoreFigures
 from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import RegionTexts, code, table
@@ -86,6 +87,8 @@ LOSS = ComponentLoss("transform", 0, "error", 0)
 OUTAGE = ComponentOutage("output", 0, None, 0)
 PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), (OUTAGE,), 0, 0)
 BUCKET = BucketFigures("b", 0, 1, None, 0)
+PART = StoredPart(1, "p", "http", "journal", 0, 0, None, "open", left_over=False)
+STORE = StoreFigures("open", 0, 0, 0, 0.0, 0, [PART])
 """Of which figures are made, to see the labels that they have."""
 
 
@@ -101,7 +104,7 @@ def pages() -> dict[str, RegionTexts]:
         for status, answer in each.responses.items()
         if status != HTTPStatus.INTERNAL_SERVER_ERROR  # which any of them may answer
     ]
-    figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET]).own()]
+    figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET], STORE, 0).own()]
     return {
         "api.md": {
             "endpoints": table(("request", "operation", "access", "what it does"), endpoints),

@@ -29,6 +29,7 @@ from headrace.web.resources import (
     serverinfo,
     signin,
     state,
+    stored,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -41,6 +42,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *samples.ROWS,
     *connections.ROWS,
     *state.ROWS,
+    *stored.ROWS,
     *events.ROWS,
     *capture.ROWS,
     *config.ROWS,

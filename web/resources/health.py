@@ -24,7 +24,11 @@ async def live(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Res
 
 
 async def ready(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
-    """Answer whether the pipelines of the config run and requests are accepted."""
+    """Answer whether the pipelines of the config run and requests are accepted.
+
+    A store that is full or fails changes nothing about it: pipelines that keep nothing there are not
+    harmed, and would get no requests any more.
+    """
     if not service.is_ready:
         raise falcon.HTTPServiceUnavailable(description="starting or shutting down")
     resp.data = encode(Health("ready"))

@@ -1,4 +1,4 @@
-"""`GET /metrics`: what pipelines count, buckets hold and the process uses, for Prometheus.
+"""`GET /metrics`: what pipelines count, buckets hold, the store keeps and the process uses, for Prometheus.
 
 Nothing is counted here. The figures are the pipelines' own, read when somebody asks, so a scrape
 costs what a listing costs and a message costs nothing. Those of the process are what every server with a
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import falcon.asgi
@@ -19,6 +20,7 @@ import falcon.asgi
 from headrace.compiler.errors import FailureClass
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.storedfigures import StoredPart, StoreFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.service import Service
@@ -36,11 +38,17 @@ WAITED_FOR: tuple[FailureClass, ...] = ("unavailable", "misconfigured", "unclear
 async def get_metrics(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
-    """Answer the figures of all pipelines and buckets."""
+    """Answer the figures of all pipelines and buckets, and of the store if one is open."""
     # Loaded with the first scrape: it takes a tenth of the time a start may take.
     from prometheus_client import generate_latest
 
-    scrape = Scrape(await service.engine.pipelines(), await service.engine.buckets())
+    engine = service.engine
+    scrape = Scrape(
+        await engine.pipelines(),
+        await engine.buckets(),
+        await engine.stored(),
+        service.clock.millis(),
+    )
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
     resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE
@@ -52,6 +60,9 @@ class Scrape:
 
     pipelines: Collection[PipelineFigures]
     buckets: Sequence[BucketFigures]
+    store: StoreFigures | None
+    now: int
+    """When it is. Units: milliseconds since 1970."""
 
     def collect(self) -> Sequence[Metric]:
         """Return every family of figures."""
@@ -63,7 +74,10 @@ class Scrape:
 
     def own(self) -> Sequence[Metric]:
         """Return the families of figures that no other server has."""
-        return [*self._of_pipelines(), *self._of_outages(), *self._of_buckets()]
+        families = [*self._of_pipelines(), *self._of_outages(), *self._of_buckets()]
+        if self.store is None:
+            return families
+        return [*families, *self._of_parts(self.store.parts), *self._of_store(self.store)]
 
     def _of_pipelines(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
@@ -147,6 +161,63 @@ class Scrape:
             evictions.add_metric((each.name,), each.evictions)
         return keys, evictions
 
+    def _of_parts(self, parts: Sequence[StoredPart]) -> Sequence[Metric]:
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+
+        by_part = ("pipeline", "target", "part")
+        size = Gauge("headrace_stored_bytes", "Bytes that are kept on disk.", labels=by_part)
+        entries = Gauge(
+            "headrace_stored_entries",
+            "Entries that are kept on disk; a post is one, whatever the number of its messages.",
+            labels=by_part,
+        )
+        age = Gauge(
+            "headrace_stored_oldest_seconds",
+            "How long the oldest of them has been there; 0 where there is none.",
+            labels=by_part,
+        )
+        # A pipeline may have the id and the targets of one that was deleted and has left something: of
+        # two figures with the same labels Prometheus would take none.
+        for labels, same in groupby(sorted(parts, key=_place), key=_place):
+            alike = [*same]
+            size.add_metric(labels, sum(each.bytes for each in alike))
+            entries.add_metric(labels, sum(each.entries for each in alike))
+            oldest = min(
+                (each.oldest for each in alike if each.oldest is not None), default=self.now
+            )
+            age.add_metric(labels, max(0, self.now - oldest) / 1000)  # clocks are set back
+        return size, entries, age
+
+    def _of_store(self, store: StoreFigures) -> Sequence[Metric]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+        from prometheus_client.core import SummaryMetricFamily as Summary
+
+        free = Gauge("headrace_store_free_bytes", "Bytes that are free on the disk of the store.")
+        if store.free_bytes is not None:
+            free.add_metric((), store.free_bytes)
+        failures = Counter(
+            "headrace_store_failures",
+            "How often something could not be stored, also because there was no room.",
+            value=store.failures,
+        )
+        damaged = Counter(
+            "headrace_store_damaged",
+            "Stored entries that were not what was written, and were set aside.",
+            value=store.damaged,
+        )
+        commits = Summary(
+            "headrace_store_commit_seconds",
+            "Commits of the store (_count), and how long they took together (_sum).",
+            count_value=store.commits,
+            sum_value=store.commit_seconds_total,
+        )
+        return free, failures, damaged, commits
+
+
+def _place(part: StoredPart) -> tuple[str, str, str]:
+    return part.pipeline, part.target, part.part
+
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -155,7 +226,8 @@ ROWS: tuple[Endpoint, ...] = (
         operation="getMetrics",
         tag="health",
         access=Access.READ,
-        summary="Read what every pipeline counts, every bucket holds and the process uses, for Prometheus.",
+        summary="Read what every pipeline counts, every bucket holds, the store keeps and the process uses,"
+        " for Prometheus.",
         responses={200: Answer("The figures.", PlainText, media_type="text/plain")},
         respond=get_metrics,
     ),

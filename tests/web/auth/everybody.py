@@ -47,6 +47,8 @@ LEVELS = {
     "testConnection": ADMINS,
     "getConfigText": ADMINS,
     "listFailures": READ,
+    "listStored": READ,
+    "discardStored": ADMINS,
     "planRevert": READ,
     "checkConfig": ADMINS,
     "getPipeline": READ,
@@ -99,6 +101,8 @@ ASKED: Mapping[str, tuple[int, Any]] = {
     "testConnection": (200, {"type": "file", "root": "data"}),
     "getConfigText": (200, None),
     "listFailures": (200, None),
+    "listStored": (200, None),
+    "discardStored": (404, None),
     "planRevert": (200, None),
     "checkConfig": (200, {"text": "[]"}),
     "getPipeline": (200, None),
@@ -114,7 +118,13 @@ ASKED: Mapping[str, tuple[int, Any]] = {
 """What each answers to somebody who may ask, and the body that it is asked with."""
 
 
-NAMED = {"pipeline_id": "p", "connection_id": "disk", "bucket": "seen", "asset": "start.js"}
+NAMED = {
+    "pipeline_id": "p",
+    "connection_id": "disk",
+    "bucket": "seen",
+    "stored_id": "1",
+    "asset": "start.js",
+}
 OPEN, ANYBODY, NOBODY = "open", "anybody", "nobody"
 WAYS = ("none", "basic", "bearer", "cookie")
 COLUMNS = [
