@@ -112,10 +112,10 @@ def cost(server: Server, size: int, posts: int, kind: str = "readings") -> float
     outcome = servers.load(Plan(server.port, path("p1"), size, posts, kind=kind))
     if outcome.statuses != {"202": posts}:
         raise RuntimeError(f"not everything was accepted: {outcome.statuses}")
-    return (_settled_cpu(server) - began) / outcome.accepted
+    return (settled_cpu(server) - began) / outcome.accepted
 
 
-def _settled_cpu(server: Server) -> float:
+def settled_cpu(server: Server) -> float:
     """Return the CPU seconds of a server that has done its work: it answers before all is through."""
     before, now = 0.0, server.cpu
     while now - before > IDLE_CPU_SECONDS:
