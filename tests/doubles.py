@@ -111,6 +111,7 @@ class StubContext:
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
         self.link = Link()
+        self.comes_again = False
         self.closing: list[Callable[[], Awaitable[None]]] = []
 
     @cached_property

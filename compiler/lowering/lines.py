@@ -170,9 +170,8 @@ class Line:
 
     def abandon(self) -> int:
         """Report what has not gone through, for its time is over; return how many messages those are."""
-        # What is in somebody's custody comes again.
-        lost = [each.batch for each in self._queue if each.custody is None]
-        if self._current is not None and self._current.custody is None:
+        lost = [each.batch for each in self._queue]
+        if self._current is not None:
             lost.append(self._left(self._current))
         for batch in filter(None, lost):
             self._report(Stopped("stopped before everything that was accepted went through"), batch)

@@ -60,6 +60,7 @@ class Builder:
         faults = [] if config.state is None else self._world.missing(config.state)
         if faults:  # whatever uses it could only say the same again
             return [config.diagnose(fault, ("state",)) for fault in faults]
+        parts.comes_again = all(each.is_durable for each in config.inputs)
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
         self._expect_losses()
@@ -163,7 +164,8 @@ def pump_over(
 
         def metadata(origin: Any) -> dict[str, Any]:
             about = {"pipeline": place.pipeline, "input": component.kind, **source.describe(origin)}
-            about.setdefault("received_at", world.clock.timestamp())
+            if not component.is_durable:
+                about["received_at"] = world.clock.timestamp()
             return about
 
         def skip(why: str, message: JsonValue) -> None:

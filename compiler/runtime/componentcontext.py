@@ -300,6 +300,8 @@ class ComponentContext:
         ``lost`` is the batch that failed by it: what is not done of it is lost.
         """
         self._trace(cause)
+        if lost and isinstance(cause, Stopped) and self.comes_again:
+            return
         if lost:
             self._count_lost(worded(cause), class_of(cause), lost_with(cause, lost, self.redact))
         else:
@@ -407,6 +409,11 @@ class ComponentContext:
         if fault := storage.fault():
             raise BuildRefused(fault)
         return JournalSource(storage, self, target, bounds, format)
+
+    @property
+    def comes_again(self) -> bool:
+        """Whether what its pipeline has no time left for comes again."""
+        return self._parts.comes_again
 
     @property
     def is_deleted(self) -> bool:

@@ -164,13 +164,13 @@ class QueuedWriter(Writer):
     def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged.
 
-        One in somebody's custody comes again: it is not lost.
+        Where all that arrives is kept on the disk it comes again, and nothing is lost.
         """
         unseen = super().abandon()
-        left = [
-            self._left_of(each.batch) for each in self._workers.values() if each.custody is None
-        ]
-        left += [(each.batch, "unavailable") for each in self._queue if each.custody is None]
+        left = [self._left_of(each.batch) for each in self._workers.values()]
+        left += [(each.batch, "unavailable") for each in self._queue]
+        if self.place.comes_again:
+            left.clear()
         for batch, failure in left:
             if batch:
                 self.place.report(Stopped("stopped before everything was written", failure), batch)

@@ -317,11 +317,13 @@ class Pipeline:
 
     async def _force(self) -> None:
         """Take what is still on its way for lost: the time is over."""
-        self.lost += self.parts.slices.abandon()
+        abandoned = self.parts.slices.abandon()
         self._subscription.dispose()
         if self._finishing is not None:
             self._finishing.cancel()
-        self.lost += sum(each.abandon() for each in self.parts.writers)
+        abandoned += sum(each.abandon() for each in self.parts.writers)
+        if not self.parts.comes_again:
+            self.lost += abandoned
         if self._lifecycle.phase is Phase.STOPPING:
             self._lifecycle.end()
         try:

@@ -48,6 +48,8 @@ class Registrations:
     """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    comes_again: bool = False
+    """Whether all that arrives is kept on the disk until it has left the outputs."""
     is_deleted: bool = False
     """Whether it ends as its pipeline is deleted or exchanged, and does not just stop."""
     is_disposed: bool = False
