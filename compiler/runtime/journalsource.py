@@ -30,9 +30,10 @@ from headrace.compiler.runtime.storedarrival import (
     packed,
     payload_of,
 )
-from headrace.compiler.runtime.wayin import NoRoom, PostBody
-from headrace.compiler.store.storedrows import SET_ASIDE_FROM
+from headrace.compiler.runtime.wayin import NoRoom, PostBody, TooLargeToKeep
+from headrace.compiler.store.storedrows import ROW_BYTES, SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
+from headrace.compiler.store.storeformat import WIDTH
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -43,6 +44,8 @@ log = logging.getLogger("headrace.store")
 
 AT_ONCE = 16
 """Entries that are handed on at once."""
+LEAST_BYTES = ROW_BYTES + WIDTH
+"""What an entry takes on the disk beside itself, where it comes alone."""
 SMALL = 4 * 1024
 """Bytes of an entry that may be held on to until it has left the outputs."""
 DECODED_AT_ONCE = 4 * 1024
@@ -100,7 +103,8 @@ class JournalSource(KeptSource):
         """Have an arrival stored; what is returned is awaited until it is.
 
         Raises:
-            NoRoom: it was not taken.
+            NoRoom: it was not taken, and may be sent again.
+            TooLargeToKeep: it is larger than all that may be kept.
         """
         if self._is_stopped:
             raise self._not_taken("it is being stopped")
@@ -109,6 +113,11 @@ class JournalSource(KeptSource):
         if not self.has_room_for(size):
             raise self._not_taken("too many bytes wait to be stored")
         entry = packed(payload, about, self._clock.micros(), is_json=is_json)
+        if len(entry) + LEAST_BYTES > self._bounds.max_bytes:
+            raise TooLargeToKeep(
+                f"the body takes {len(entry) + LEAST_BYTES:,} bytes, and at most"
+                f" {self._bounds.max_bytes:,} may be kept (max_bytes of 'durable')"
+            )
         if self._journal is not None:
             return self._append(self._journal, entry, batch, size)
         if self._why:

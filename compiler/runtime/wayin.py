@@ -38,6 +38,10 @@ class NoRoom(HeadraceError):
     """A post was not taken: it has to wait until others are through."""
 
 
+class TooLargeToKeep(HeadraceError):
+    """A post is larger than all that may be kept of its input: it never will be taken."""
+
+
 class LargePosts:
     """The large bodies of one engine: whose turn it is, and how many more may wait for theirs."""
 

@@ -18,6 +18,7 @@ from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     READY_BYTES,
     READY_ENTRIES,
+    ROW_BYTES,
     SET_ASIDE_FROM,
     NewRow,
     StoredQueue,
@@ -31,8 +32,6 @@ PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
 GIVEN_BACK_BYTES = 4 * 2**20
 """Of rows that are written anew in one transaction: a full disk has to have room for so much."""
-ROW_BYTES = 64
-"""What a row takes on the disk beside its entries, roughly."""
 
 
 class StoredEntry(NamedTuple):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+ROW_BYTES = 64
+"""What a row takes on the disk beside its entries, roughly."""
 READY_ENTRIES = 1_024
 READY_BYTES = 4 * 2**20
 """What waits in memory for a reader that keeps up: entries, and bytes of them."""

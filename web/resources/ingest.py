@@ -26,7 +26,7 @@ from headrace.compiler.contentcodings import CODINGS, OTHER_NAMES, NotUnpacked, 
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.formats import FormatMisfit, TooManyInPayload
 from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.runtime.wayin import BEGINNING, NoRoom, PackedJson, PostBody
+from headrace.compiler.runtime.wayin import BEGINNING, NoRoom, PackedJson, PostBody, TooLargeToKeep
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
 from headrace.web.asgi import CLOSE, AsgiMessage, Receive, Send, respond, unless_gone
@@ -169,7 +169,7 @@ def _as_told(way_in: WayIn, headers: Headers) -> PostTaker:
     return way_in.unpacking(coding, LARGEST)
 
 
-REFUSALS = (NotJson, NoRoom, FormatMisfit, NotUnpacked, UnpacksToMore)
+REFUSALS = (NotJson, NoRoom, FormatMisfit, NotUnpacked, UnpacksToMore, TooLargeToKeep)
 """What is raised of a post that is not taken, for its body or for want of room."""
 
 
@@ -184,7 +184,7 @@ def refusal_of(body: PostBody, cause: Exception) -> PostRefused:
             return PostRefused(400, f"the body is not JSON: {cause}{instead(body, cause)}")
         case NoRoom():
             return PostRefused(503, str(cause), _SOON)
-        case TooManyInPayload() | UnpacksToMore():
+        case TooManyInPayload() | UnpacksToMore() | TooLargeToKeep():
             return PostRefused(413, str(cause))
     return PostRefused(400, str(cause))
 
@@ -239,10 +239,12 @@ ROWS: tuple[Endpoint, ...] = (
                 _401="The input's own credential was not presented.",
                 _404="No pipeline under that id, or it has no http input.",
                 _413="The body is larger than 16 MiB, packed or unpacked, or has more messages, cells or"
-                " characters than a `format` other than JSON may.",
+                " characters than a `format` other than JSON may; or it is larger than all that is kept of a"
+                " `durable` input.",
                 _415="The body has a content encoding other than one of gzip, zstd and deflate.",
                 _500=FAILURE,
-                _503="There is no room for it in the queue; nothing was taken, so send it again.",
+                _503="There is no room for it in the queue, or on the disk where the input is `durable`;"
+                " nothing was taken, so send it again.",
             ),
         },
         ahead=Ingest,

@@ -66,7 +66,7 @@ async def post(it: Engine, message: Any, id: str = "p") -> int:
     way_in = it.way_in(id)
     assert way_in is not None
     body = message if isinstance(message, bytes) else encode(message)
-    taken = way_in.take(body, ORIGIN)
+    taken = way_in.take(body, ORIGIN if way_in.wants_origin else None)
     return taken if isinstance(taken, int) else await taken
 
 

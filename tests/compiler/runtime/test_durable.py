@@ -13,7 +13,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.errors import Refused, StoredInUse, UnknownStored
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.wayin import NoRoom
+from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.storedrows import Changes
 from tests.compiler.runtime.bridged import Server, away
@@ -184,6 +184,14 @@ async def test_what_there_is_no_room_for_is_not_taken(tmp_path: Path) -> None:
 
     assert 5 < taken < 20
     assert len(out.messages) == taken + 1
+
+
+@virtual
+async def test_what_is_larger_than_all_that_may_be_kept_never_is(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, durable(Gated(), durable={"max_bytes": 200})) as it:
+        with pytest.raises(TooLargeToKeep, match=r"takes 1,083 bytes, and at most 200 may be kept"):
+            await post(it, "x" * 1_000)
+        assert await post(it, "x" * 50) == 1
 
 
 @promise("http.durable.waits")

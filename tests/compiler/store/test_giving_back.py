@@ -14,8 +14,8 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store import folder, writer
 from headrace.compiler.store.database import Database
-from headrace.compiler.store.journal import ROW_BYTES, Journal, StoredEntry
-from headrace.compiler.store.storedrows import Changes
+from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.storedrows import ROW_BYTES, Changes
 from headrace.compiler.store.storeerrors import StoreFailed
 from headrace.compiler.store.writer import LEAVE_SECONDS, Store
 from tests.compiler.store.killed import kill
