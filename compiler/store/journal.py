@@ -307,7 +307,7 @@ class Journal:
                 return []
             if ready[0].deaths < SET_ASIDE_FROM:
                 # What came before is gone for good before this one may end the process.
-                await self._store.take(self._rows[ready[0].number].n)
+                await self._store.take(self._rows[ready[0].number].n, self._queue)
                 if self._is_closed:
                     return []
             self._is_alone = True

@@ -48,6 +48,8 @@ GIVEN_BACK_PAGES = 1_024
 """Pages that are given back at a time, if more hold nothing."""
 LOOK_SECONDS = 5.0
 """How often is looked whether the files are still there."""
+ALONE_SECONDS = 5.0
+"""How long what may end the process in one queue waits for that of another."""
 LEAVE_SECONDS = 2.0
 """How long a disk may take when a queue is left."""
 CLOSE_SECONDS = 5.0
@@ -81,6 +83,10 @@ class Store:
         self._thread = None if folder is None else OneThread("headrace-store")
         self._database: Database
         self._in_use: dict[int, _InUse] = {}
+        self._alone: dict[int, int] = {}
+        """The row that is under way and may end the process, and its queue."""
+        self._alone_ended = asyncio.Event()
+        """Set when there is one no more."""
         self._groups: deque[Group] = deque()
         self._changes = Changes()
         """What goes with the next commit: rows that nobody needs, and what else is changed."""
@@ -175,6 +181,8 @@ class Store:
 
     def leave(self, queue: int) -> None:
         """Use a queue no longer."""
+        for row in [row for row, of in self._alone.items() if of == queue]:
+            self._not_alone(row)
         used = self._in_use[queue]
         used.users -= 1
         if not used.users:
@@ -273,6 +281,7 @@ class Store:
 
     def let_go(self, row: int, queue: int, next: int) -> None:
         """Have a row go, of which nothing is needed any more; of its queue ``next`` comes next."""
+        self._not_alone(row)
         self._changes.gone.append(row)
         self._changes.nexts[queue] = next
         if self._work is None and self._quiet is None:
@@ -294,14 +303,28 @@ class Store:
             self._changes.then.append(then)
         await self.written()
 
-    async def take(self, row: int) -> None:
+    async def take(self, row: int, queue: int) -> None:
         """Mark a row as taken, as soon as it can be written; what was let go of is gone then as well.
+
+        It may end the process, so one of another queue that was taken so is waited for, but not for long.
 
         Raises:
             StoreFailed: the store is closed.
         """
+        try:
+            async with self._clock.timeout(ALONE_SECONDS):
+                while self._alone:
+                    self._alone_ended.clear()
+                    await self._alone_ended.wait()
+        except TimeoutError:
+            self._alone.clear()  # what has not ended it by now will hardly do so
+        self._alone[row] = queue
         self._changes.taken[row] = True
-        await self.written()
+        try:
+            await self.written()
+        except BaseException:
+            self._not_alone(row)
+            raise
 
     async def give_back(self, queue: int, left: dict[int, list[Stretch] | None]) -> None:
         """Have rows be under way no more: what is left of each, or all of it where that is None.
@@ -396,6 +419,11 @@ class Store:
             self._is_committed(changes)
             if not self._changes.is_of(found.id):  # put back meanwhile by a commit that failed
                 return found
+
+    def _not_alone(self, row: int) -> None:
+        """Have others be handed out that may end the process, if this one may."""
+        if self._alone.pop(row, None) is not None:
+            self._alone_ended.set()
 
     def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
         """Open the database, on the thread."""

@@ -15,7 +15,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import is_right, unpacked
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.writer import ALONE_SECONDS, Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -221,3 +221,88 @@ async def test_a_row_of_many_with_more_deaths_than_it_can_have_is_tried_one_at_a
     assert await deadly.live()
 
     assert (deadly.done, deadly.aside()) == (entries, [])
+
+
+async def work(store: Store, target: str, done: list[bytes], most_deaths: dict[str, int]) -> None:
+    """Work on a queue, each entry for a second; the store is killed where one is deadly."""
+    clock = Clock(asyncio.get_running_loop())
+    journal = await Journal.open(store, "p", target, "journal", 2**40)
+    journal.stop()
+    while entries := await journal.read():
+        for entry in entries:
+            most_deaths[target] = max(most_deaths.get(target, 0), entry.deaths)
+            if entry.deaths >= SET_ASIDE_FROM:
+                journal.set_aside(entry.number)
+                continue
+            await clock.sleep(1)
+            if entry.payload == b"deadly":
+                kill(store)
+                raise Killed
+            journal.let_go([entry.number])
+            done.append(entry.payload)
+
+
+class Killed(Exception):
+    pass
+
+
+@virtual
+async def test_those_of_other_queues_come_through_as_well(tmp_path: Path) -> None:
+    targets = ("one", "two", "three")
+    deadly, done, most_deaths = Deadly(tmp_path, set()), list[bytes](), dict[str, int]()
+    store, _ = await deadly.open()
+    for target in targets:
+        journal = await Journal.open(store, "p", target, "journal", 2**40)
+        for payload in [b"a", b"b", b"deadly" if target == "two" else b"c", b"d", b"e"]:
+            group = journal.append(target.encode() + payload if payload != b"deadly" else payload)
+    await group.stored()
+    await store.close()
+
+    lives = 0
+    while True:
+        lives += 1
+        store, _ = await deadly.open()
+        workers = [
+            asyncio.ensure_future(work(store, target, done, most_deaths)) for target in targets
+        ]
+        ended, others = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        for each in others:
+            each.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        if not any(isinstance(each.exception(), Killed) for each in ended):
+            break
+    await store.close()
+
+    assert lives == 4
+    assert most_deaths == {"one": 2, "two": 3, "three": 2}
+    assert deadly.aside() == [b"deadly"]
+    assert len(set(done)) == 14
+
+
+@virtual
+async def test_one_that_takes_long_does_not_hold_up_other_queues_for_ever(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, set())
+    await deadly.fill([b"a"])
+    for _ in range(2):
+        store, journal = await deadly.open()
+        other = await Journal.open(store, "p", "other", "journal", 2**40)
+        if not other.entries:
+            for _ in range(20):
+                group = other.append(b"b")
+            await group.stored()
+        await journal.read()
+        await other.read()
+        kill(store)
+
+    store, journal = await deadly.open()
+    other = await Journal.open(store, "p", "other", "journal", 2**40)
+    clock = Clock(asyncio.get_running_loop())
+    [held] = await journal.read()
+    began = clock.monotonic()
+    for _ in range(20):
+        [entry] = await other.read()
+        assert entry.deaths == 2
+        other.let_go([entry.number])
+    assert clock.monotonic() - began == pytest.approx(ALONE_SECONDS)
+    journal.let_go([held.number])
+    await store.close()

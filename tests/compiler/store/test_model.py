@@ -98,6 +98,10 @@ class Model:
         self.pending.pop(which, None)
         self.kept.add(which)
 
+    def is_alone(self) -> bool:
+        """Return whether what is out may end the process: that of other queues waits as well."""
+        return any(self.least_deaths.get(which, 0) >= ALONE_FROM for which in self.out)
+
     def is_deadly(self) -> bool:
         """Return whether what is out has ended the process alone."""
         return any(self.least_deaths[which] >= SET_ASIDE_FROM for which in self.out)
@@ -207,7 +211,11 @@ class StoreMachine(RuleBasedStateMachine):
 
         entries = self.run(work())
         model.read(entries)
-        if not entries and not model.out:
+        if (
+            not entries
+            and not any(each.is_alone() for each in self.models.values())
+            and not model.out
+        ):
             # All that is pending is stored by now, and would have been read.
             assert (model.kept, model.pending) == (set(), {})
         return len(entries)
