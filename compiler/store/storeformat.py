@@ -61,12 +61,12 @@ def unpacked(count: int, body: bytes) -> Iterator[bytes]:
 
 
 def is_right(
-    n: object, queue: int, first: object, count: object, at: object, crc: object, body: object
+    n: object, queue: object, first: object, count: object, at: object, crc: object, body: object
 ) -> bool:
     """Return whether a row is what was written; a damaged one may have any value in any column."""
-    match n, first, count, at, body:
-        case int(), int(), int(), float(), bytes():
-            if not 0 < count <= len(body) // WIDTH or min(n, first) < 0:
+    match n, queue, first, count, at, body:
+        case int(), int(), int(), int(), float(), bytes():
+            if not 0 < count <= len(body) // WIDTH or min(n, queue, first) < 0:
                 return False
             return checksum(n, queue, first, count, at, body) == crc
     return False

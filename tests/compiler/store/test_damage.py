@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from headrace.compiler.store.database import PAGE_BYTES, log_of
-from tests.compiler.store.filled import Filled, Found, fill, look
+from headrace.compiler.store.journal import Journal
+from tests.compiler.store.filled import Filled, Found, fill, look, opened
+from tests.virtual import virtual
 
 TIMES = 200
 
@@ -130,3 +134,22 @@ def test_nothing_is_told_of_what_is_not_damaged(tmp_path: Path, filled: Filled) 
     assert found.told == []
     assert found.is_right()
     assert len(found.entries) == filled.entries
+
+
+@virtual
+async def test_entries_of_which_the_queue_is_damaged_can_be_looked_at(tmp_path: Path) -> None:
+    told: list[str] = []
+    store = await opened(tmp_path, told)
+    journal = await Journal.open(store, "p", "http", "journal", 2**40)
+    await journal.append(b"a").stored()
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE entries SET queue = -5")
+
+    store = await opened(tmp_path, told)
+    [unknown] = [each for each in await store.queues() if each.pipeline == ""]
+    journal = await Journal.open(store, *unknown[1:4], 2**40)
+    journal.stop()
+    assert await journal.read() == []
+    assert told == ["1 entries of queue -5 from 0 on are damaged: they are set aside"]
+    await store.close()
