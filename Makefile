@@ -51,12 +51,22 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 RUN := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode $(BIN)/python -m
 RUN_TESTS := $(RUN) pytest --durations=20
 
-test: .venv/.tests console ## run the tests but the long ones (15 minutes; PYTEST="..." for other arguments)
-	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
+# What is marked `timed` runs after the rest, in one process, whatever came of the rest: beside others, which
+# use the same caches, the same work takes two and three times as long. One half may have nothing that is
+# wanted (5), not both. The arguments: options of both halves, of the first, and which tests.
+define in_two_halves
+trap 'exit 130' INT; beside=0; alone=0; \
+$(RUN_TESTS) $(1) $(2) -m "$(3) and not timed" $(PYTEST) || beside=$$?; \
+$(RUN_TESTS) $(1) -m "timed and $(3)" $(PYTEST) -n 0 || alone=$$?; \
+case $$beside$$alone in 00|05|50) ;; *) exit 1;; esac
+endef
 
+test: .venv/.tests console ## run the tests but the long ones (15 minutes; PYTEST="..." for other arguments)
+	$(call in_two_halves,-p no:schemathesis -p no:anyio,--dist loadgroup --no-loadscope-reorder,not long)
+
+test-all: export KILLS := $(KILLS)
 test-all: .venv/.tests console ## run the long tests, and the generated ones with all their examples (35 minutes)
-	KILLS=$(KILLS) $(RUN_TESTS) --dist worksteal -m "long or hypothesis" \
-		--hypothesis-profile=full $(PYTEST)
+	$(call in_two_halves,--hypothesis-profile=full,--dist worksteal,(long or hypothesis))
 
 kills: KILLS = 50
 kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; 27 minutes)

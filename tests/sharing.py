@@ -3,7 +3,8 @@
 With `--dist loadgroup` a test has a group at the end of its name. A server that takes long to start is a
 group; where only the short tests run, everything else goes by files, which are fewer to hand out than
 tests. The long ones are handed out one by one. What waits for servers and processes begins, what computes
-fills the rest.
+fills the rest. Those that bound what something may take of a processor share it with none: they run after
+all others, in one process.
 """
 
 from __future__ import annotations
@@ -22,17 +23,26 @@ SERVERS = ("opcua_server", "kafka", "clickhouse", "postgres", "object_store", "i
 """Fixtures of servers that take a second or longer to start; a test of two is with the first."""
 WAITING = ("console", "whole", "connectors", "services", "specs")
 """Folders whose tests wait for others more than they compute."""
-SHORT = "not long"
+SHORT = "not long and not timed"
+SHORT_ALONE = "timed and not long"
+ALONE = (SHORT_ALONE, "timed and (long or hypothesis)")
+"""What the verbs select."""
 WHOLLY_LONG = ("\npytestmark = pytest.mark.long\n", "\npytestmark = [\n    pytest.mark.long,\n")
 """In a file none of whose tests are short."""
+TIMED = "pytest.mark.timed"
+"""In a file some of whose tests run alone."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files that have only long tests where none are wanted: some are long to import."""
-    if config.option.markexpr != SHORT or collection_path.suffix != ".py":
+    """Leave out files that have no tests that are wanted: all of them together are long to import."""
+    wanted = config.option.markexpr
+    if wanted not in (SHORT, *ALONE) or collection_path.is_dir():
         return None
+    if collection_path.suffix != ".py":
+        return True if wanted in ALONE else None
     text = collection_path.read_text()
-    return True if any(mark in text for mark in WHOLLY_LONG) else None
+    is_long = wanted in (SHORT, SHORT_ALONE) and any(mark in text for mark in WHOLLY_LONG)
+    return True if is_long or (wanted in ALONE and TIMED not in text) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

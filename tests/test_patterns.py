@@ -289,6 +289,7 @@ def attacks(use: Use) -> Iterator[tuple[str, str, str]]:
                 yield example[:start], example[start:end], dice.choice(ENDS) + example[end:]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("use", ALL, ids=lambda use: f"{use.where} {use.way}")
 def test_a_pattern_takes_time_that_grows_with_the_text_no_faster(use: Use) -> None:
     assert [wrong for attack in attacks(use) if (wrong := growing(use, *attack))] == []

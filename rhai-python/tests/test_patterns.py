@@ -75,6 +75,7 @@ def test_patterns_that_are_made_anew_each_time_are_stopped_as_anything_that_take
     assert time.thread_time() - began < 0.5
 
 
+@pytest.mark.timed
 def test_a_run_pauses_between_patterns():
     script = Script(
         "for i in 0..300 { replace_regex(msg, `[ab]*a[ab]{${i}}x|.`, ``); } emit(1)", time_limit=9
@@ -107,6 +108,7 @@ def test_what_is_kept_of_patterns_is_not_the_runs():
     assert [script.run(None) for _ in range(3)] == [[1]] * 3
 
 
+@pytest.mark.timed
 def test_a_hostile_text_takes_as_long_as_any_other():
     began = time.thread_time()
 

@@ -47,6 +47,7 @@ SLOW = {
 }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", SLOW)
 def test_a_slice_takes_about_as_long_as_it_may(pause, name):
     run = pause(SLOW[name], seconds=0.02)

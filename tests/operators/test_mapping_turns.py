@@ -10,6 +10,8 @@ from tests.compiler.lowering.sliced import longest_turn
 from tests.operators.mappings import a_map, cast, concat, template
 from tests.slowness import slowness
 
+pytestmark = pytest.mark.timed
+
 
 def of_x(type, **options):
     return {"type": type, "from": "x", **options}

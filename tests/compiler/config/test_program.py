@@ -361,6 +361,7 @@ def test_a_reference_that_never_resolves_is_refused_if_secrets_are_known():
     ]
 
 
+@pytest.mark.timed
 def test_ten_pipelines_are_read_within_milliseconds():
     pipeline = (
         "{inputs: [{type: spring}], transforms: [{type: sieve, field: f}], outputs: [{type: sink}]}"

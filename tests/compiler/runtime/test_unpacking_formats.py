@@ -14,6 +14,7 @@ from headrace.compiler.component.envelopes import Envelope, Merge, Wrap
 from headrace.compiler.formats import MOST_MESSAGES
 from headrace.compiler.runtime import turns
 from headrace.compiler.runtime.pump import BATCHES_UNDER_WAY, most_under_way
+from tests.slowness import slowness
 from tests.stand_ins import Kept, RawTold, engine, formatted, pipeline, takes
 
 LONGEST = 0.02
@@ -107,6 +108,7 @@ def test_large_and_small_payloads_are_one_batch_in_order(envelope: Envelope | No
     assert [each["value"] for each in large.batches[0]] == ["a", "b" * 40, "c"]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("word", "payload"),
     [
@@ -126,7 +128,7 @@ def test_no_turn_is_long_whatever_the_payload_is(
         monkeypatch.setattr(turns, bound, -1.0)  # over before it began: time stands still here
     for envelope in (None, Merge()):
         read = Reading(word, payload, b"1\n", envelope=envelope)
-        assert read.longest < LONGEST
+        assert read.longest < LONGEST * slowness()
 
 
 def test_a_payload_that_is_a_batch_takes_the_place_of_one() -> None:

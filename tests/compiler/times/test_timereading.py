@@ -210,6 +210,7 @@ def test_what_is_written_is_what_python_writes(pattern, moment):
 # --- bounds
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "text",
     [

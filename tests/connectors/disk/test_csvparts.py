@@ -20,6 +20,7 @@ from headrace.connectors.disk.csvparts import (
 from tests.compiler.lowering.drawn import other
 from tests.doubles import StubContext, refusals
 from tests.examples import examples
+from tests.slowness import slowness
 
 
 def table(*columns: str, **options) -> CsvRowWriter:
@@ -116,6 +117,7 @@ def test_a_row_is_bounded():
         assert str(failed.value) == "a row of CSV is longer than 1,048,576 characters"
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("text", ['"', "é,", "\n", "x"])
 def test_the_longest_row_takes_less_than_twenty_milliseconds(text):
     made, took = table("a", "b"), []
@@ -124,7 +126,7 @@ def test_the_longest_row_takes_less_than_twenty_milliseconds(text):
         made([{"a": text * (LONGEST_ROW // len(text) // 2 - 10)}])
         took.append(time.process_time() - began)
 
-    assert min(took) < 0.02, took
+    assert min(took) < 0.02 * slowness(), took
 
 
 def test_a_text_that_is_none_fails_as_it_does_in_json():

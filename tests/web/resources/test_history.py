@@ -19,6 +19,7 @@ from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting
+from tests.slowness import slowness
 from tests.web.conftest import waited_for
 from tests.web.jsonengine import JsonEngine
 
@@ -154,6 +155,7 @@ def full(history: History, clock: Clock, seconds: int) -> None:
         life.fail(f"{number:02}" + "x" * 2046)
 
 
+@pytest.mark.timed
 async def test_a_whole_past_is_answered_as_described_and_in_good_time(client, engine) -> None:
     full(engine.inner.history, engine.clock, 90_000)
     described = (await client.simulate_get("/api/openapi.json")).json
@@ -169,7 +171,7 @@ async def test_a_whole_past_is_answered_as_described_and_in_good_time(client, en
     assert (len(told.json["buckets"]), len(told.json["errors"])) == (1440, MOST_SIGNATURES)
     starts = [each["start"] for each in told.json["buckets"]]
     assert starts == list(range(starts[0], starts[0] + 86_400, 60))
-    assert min(took) < 0.02, took  # and most of that is the client's
+    assert min(took) < 0.02 * slowness(), took  # and most of that is the client's
 
 
 async def test_the_resolution_is_described(client) -> None:

@@ -16,6 +16,7 @@ from tests.compiler.component.conditions.asked import (
     one_of,
     refused,
 )
+from tests.slowness import slowness
 
 ANYTHING = [True, False, None, 0, 1, 1.0, "", "true", [], {}]
 
@@ -146,6 +147,7 @@ def test_a_text_of_more_than_1_mib_does_not_match():
     assert not hold({"a": text + "x1"}, matches("1"))
 
 
+@pytest.mark.timed
 @pytest.mark.engine
 @pytest.mark.parametrize("text", ["a" * 28 + "!", "a" * 1_000_000 + "!"])
 def test_a_hostile_text_takes_as_long_as_any_other(text):
@@ -153,7 +155,7 @@ def test_a_hostile_text_takes_as_long_as_any_other(text):
     began = time.thread_time()
 
     assert not condition.holds({"a": text})
-    assert time.thread_time() - began < 0.02
+    assert time.thread_time() - began < 0.02 * slowness()
 
 
 @pytest.mark.engine

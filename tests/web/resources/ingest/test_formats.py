@@ -313,6 +313,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("asked", "body", "coding", "status"), HOSTILE.values(), ids=HOSTILE, indirect=["asked"]
 )

@@ -1,0 +1,59 @@
+"""What the verbs that run the tests select, and when they fail."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.rooms import REPOSITORY
+from tests.sharing import ALONE, SHORT, SHORT_ALONE
+
+STAND_IN = """#!/bin/sh
+case "$*" in *"-n 0") echo alone; exit {alone};; *) echo beside; exit {beside};; esac
+"""
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a verb without what it installs and builds before."""
+    command = ["make", "-o", ".venv/.tests", "-o", "console", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+
+
+def test_each_test_is_in_one_half_of_its_verb() -> None:
+    selected = re.findall(r'-m "([^"]+)"', make("-n", "test", "test-all").stdout)
+    short, short_alone, _, full_alone = selected
+
+    assert (short, short_alone, full_alone) == (SHORT, *ALONE)
+    assert short_alone == SHORT_ALONE
+    for long, timed, hypothesis in product([False, True], repeat=3):
+        marks = {"long": long, "timed": timed, "hypothesis": hypothesis}
+        is_in = [eval(each, {}, marks) for each in selected]
+        assert is_in[:2] == [not long and not timed, not long and timed]
+        assert is_in[2:] == [
+            (long or hypothesis) and not timed,
+            (long or hypothesis) and timed,
+        ]
+
+
+@pytest.mark.parametrize("verb", ["test", "test-all"])
+@pytest.mark.parametrize(
+    ("beside", "alone", "passes"),
+    [(0, 0, True), (5, 0, True), (0, 5, True), (5, 5, False), (1, 0, False), (0, 1, False)],
+)
+def test_both_halves_run_and_either_fails_the_verb(
+    verb: str, beside: int, alone: int, passes: bool, tmp_path: Path
+) -> None:
+    """5 is what pytest says where nothing was selected."""
+    stand_in = tmp_path / "pytest"
+    stand_in.write_text(STAND_IN.format(beside=beside, alone=alone))
+    stand_in.chmod(0o755)
+
+    made = make("-s", verb, f"RUN_TESTS={stand_in}")
+
+    lines = [line for line in made.stdout.splitlines() if not line.startswith("make")]
+    assert lines == ["beside", "alone"]
+    assert (made.returncode == 0) is passes
