@@ -7,6 +7,7 @@ import gc
 import gzip
 import tracemalloc
 import zlib
+from collections.abc import Iterator
 from time import thread_time
 from typing import Any
 
@@ -24,6 +25,7 @@ from headrace.compiler.formats import (
     PayloadFormat,
     decoded,
 )
+from headrace.compiler.largejson import letting_go
 from headrace.compiler.runtime.wayin import (
     CELL_COUNTED,
     LEAST_COUNTED,
@@ -379,6 +381,18 @@ MANY_LISTS = {
 }
 
 
+@pytest.fixture
+def _nothing_is_put_off() -> Iterator[None]:
+    """Have nothing put off, also after a test that failed: its traceback holds what it decoded."""
+    for each in [*letting_go._PutOff.asking]:
+        each.end()
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("_nothing_is_put_off")
 @pytest.mark.parametrize("digits", [False, True])
 @pytest.mark.parametrize(("asked", "body"), MANY_LISTS.values(), ids=MANY_LISTS, indirect=["asked"])
 async def test_a_look_at_everything_waits_while_there_are_many_lists(
