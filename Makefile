@@ -71,7 +71,7 @@ test-all: .venv/.tests console ## run the long tests, and the generated ones wit
 kills: KILLS = 50
 kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; 27 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py \
-		tests/compiler/store/test_kill.py --timeout 0 -rP $(PYTEST)
+		tests/whole/durable/test_kills_of_posts.py tests/compiler/store/test_kill.py --timeout 0 -rP $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services

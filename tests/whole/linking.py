@@ -30,11 +30,11 @@ def filing(path: str) -> Json:
     return {"type": "file", "connection": "disk", "path": path}
 
 
-def kept(folder: Path) -> list[int]:
+def kept(folder: Path, parts: str = "*.ndjson") -> list[int]:
     """Return the numbers in all ndjson parts. A line that a kill has cut short is none."""
     return [
         json.loads(line)["n"]
-        for part in sorted(folder.glob("*.ndjson"))
+        for part in sorted(folder.glob(parts))
         for line in part.read_bytes().splitlines(keepends=True)
         if line.endswith(b"\n")
     ]

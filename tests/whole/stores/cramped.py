@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests.server import Process
 from tests.services.clickhouse import ClickHouse
 from tests.services.postgres import Postgres
 from tests.services.programs import Missing, program
@@ -36,18 +37,18 @@ class Disk:
         ends = [setpriv, "--pdeathsig", "KILL"]
         return [*alone, "sh", "-c", mounting, self._place, *somebody, *ends, *command]
 
-    def fill(self, server: Service) -> None:
+    def fill(self, server: Service | Process) -> None:
         """Take up the room that is left on the disk of a server that runs."""
         ballast = self._seen(server) / "ballast"
         with suppress(OSError), ballast.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(PAGE))
 
-    def clear(self, server: Service) -> None:
+    def clear(self, server: Service | Process) -> None:
         """Make room again."""
         (self._seen(server) / "ballast").unlink()
 
-    def _seen(self, server: Service) -> Path:
+    def _seen(self, server: Service | Process) -> Path:
         return Path(f"/proc/{server.pid}/root{self._place}")
 
 

@@ -1,0 +1,28 @@
+"""The command with a fault: a post is answered as soon as it is about to be stored.
+
+    python answersearly.py [OPTION]...
+
+What is killed then has told of posts that it has not. The tests of kills have to find them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.web.commands.cli import main
+
+stored = JournalSource.store
+
+
+def answered(
+    self: JournalSource, payload: Any, about: Any, batch: Any, size: int, *, is_json: bool
+) -> int:
+    """Have it stored, and wait for nothing."""
+    stored(self, payload, about, batch, size, is_json=is_json)
+    return len(batch)
+
+
+if __name__ == "__main__":
+    JournalSource.store = answered  # type: ignore[assignment, method-assign]
+    main()
