@@ -294,7 +294,8 @@ class JournalSource(KeptSource):
         self._opened.set()
         self._freed.set()
         if self._journal is not None:
-            self._journal.journal.stop()
+            # What is kept comes again: nothing waits until what is alone has left a buffer.
+            self._journal.journal.stop(at_once=not self._drains)
         return self._drains and self._journal is not None
 
     def close(self) -> Sequence[int]:

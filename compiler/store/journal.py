@@ -104,7 +104,7 @@ class Journal:
         """Entries that are handed out."""
         self._is_alone = False
         """Whether one that may have ended the process is handed out, or waits for all others."""
-        self._is_stopping = self._is_closed = False
+        self._is_stopping = self._is_stopped = self._is_closed = False
         self._moved = asyncio.Event()
 
     @classmethod
@@ -187,7 +187,7 @@ class Journal:
 
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
-        while not self._is_closed:
+        while not (self._is_closed or self._is_stopped):
             if self._ready:
                 if taken := await self._hand_out(most):
                     return taken
@@ -199,9 +199,10 @@ class Journal:
             await self._wait()
         return []
 
-    def stop(self) -> None:
-        """Have `read` return nothing when all is read."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Have `read` return nothing when all is read; if ``at_once``, whatever is left."""
         self._is_stopping = True
+        self._is_stopped |= at_once
         self._moved.set()
 
     async def close(self) -> None:

@@ -135,3 +135,22 @@ def with_deaths(store: Store, deaths: dict[int, int]) -> None:
         store._database._run.execute(
             "UPDATE entries SET deaths = ? WHERE first = ?", (count, first)
         )
+
+
+@virtual
+async def test_nobody_waits_at_the_end_until_what_is_alone_is_let_go_of(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a"], [b"b"])
+    await die(tmp_path, 2)
+    store, journal = await opened(tmp_path)
+    [alone] = await read(journal, 1)
+    waiting = asyncio.ensure_future(journal.read())
+    await store._clock.sleep(1)
+    assert not waiting.done()
+    journal.stop(at_once=True)
+
+    assert await waiting == []
+    assert await journal.read() == []
+    journal.let_go([alone.number])
+    await journal.close()
+    assert journal.entries == 1
+    await store.close()
