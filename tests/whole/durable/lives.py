@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 from tests import forked
-from tests.clients import HOST
+from tests.clients import HOST, PATIENCE
 from tests.server import Process, Server, executed, settled, started, written
 from tests.whole.durable.customers import PIPELINE, wait_until
 from tests.whole.linking import Json, filing, kept, linked
@@ -88,10 +88,10 @@ class Lives:
         """Return the numbers in all files, in order."""
         return [number for part in self.parts() for number in part]
 
-    def wait_until_written(self, numbers: Collection[int]) -> None:
+    def wait_until_written(self, numbers: Collection[int], seconds: float = PATIENCE) -> None:
         """Wait until all of these are in the files."""
         what = f"{len(numbers):,} messages in the files"
-        wait_until(lambda: {*numbers}.issubset(self.written()), what)
+        wait_until(lambda: {*numbers}.issubset(self.written()), what, seconds)
 
 
 def pipeline(*transforms: Json, outputs: Sequence[Json] = (), **durable: Any) -> Json:
