@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.delivery import BATCHES_UNDER_WAY
+from tests.promises import promise
 from tests.services.postgres import Postgres
 from tests.whole.aside import Aside
 from tests.whole.durable import answersearly
@@ -89,6 +90,7 @@ def test_whatever_was_answered_is_in_the_files(tmp_path: Path, sync: str, figure
     check(lives, customers, figure)
 
 
+@promise("http.durable.kill", "http.durable.twice")
 @pytest.mark.long
 @SYNC
 def test_whatever_was_answered_is_in_the_files_however_often_it_is_killed(
