@@ -30,7 +30,7 @@ CELL_COUNTED = 8
 where it is short."""
 
 PostBody = bytes | bytearray
-Taken = int | Awaitable[int]
+PostTaken = int | Awaitable[int]
 """How many messages a post had that is taken, or what is awaited until it is."""
 
 
@@ -84,7 +84,7 @@ class WayIn:
         self._large = large
         self._clock = clock
 
-    def take(self, body: PostBody, origin: Origin | None) -> Taken:
+    def take(self, body: PostBody, origin: Origin | None) -> PostTaken:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 
         Where posts are stored, that is awaited as well. An array is one batch, anything else one message.
@@ -106,7 +106,7 @@ class WayIn:
         # Also what nests deeper than messages do: at once, 100 KB of it would take some ten milliseconds.
         return self._in_slices(body, origin)
 
-    def take_json(self, body: bytes, origin: Origin | None) -> Taken:
+    def take_json(self, body: bytes, origin: Origin | None) -> PostTaken:
         """Queue messages that are given as JSON, whatever is posted: a test gives them."""
         return self.take(body, origin)
 
@@ -122,7 +122,7 @@ class WayIn:
         body: PostBody,
         *,
         is_json: bool = False,
-    ) -> Taken:
+    ) -> PostTaken:
         batch = decoded if isinstance(decoded, list) else [decoded]
         size = max(size, LEAST_COUNTED * len(batch))
         if self._keep is not None:
@@ -184,7 +184,7 @@ class FormattedWayIn(WayIn):
         super().__init__(pipeline, ingress, large, clock)
         self._format = format
 
-    def take(self, body: PostBody, origin: Origin | None) -> Taken:
+    def take(self, body: PostBody, origin: Origin | None) -> PostTaken:
         """Queue the messages of a post, at once where that takes no longer than a slice."""
         if len(body) > SLICE:
             return self._in_slices(body, origin)
@@ -197,7 +197,7 @@ class FormattedWayIn(WayIn):
                 return self._go_on(slices, into, origin, body)
         return self._queued(into.batch, origin, _counted(into, len(body)), body)
 
-    def take_json(self, body: bytes, origin: Origin | None) -> Taken:
+    def take_json(self, body: bytes, origin: Origin | None) -> PostTaken:
         """Queue messages as if they had come of a body."""
         return self._queued(self._decoding.decode(body), origin, len(body), body, is_json=True)
 
@@ -243,7 +243,7 @@ class PackedWayIn:
         self.wants_origin = way_in.wants_origin
         self.is_behind = False
 
-    def take(self, body: PostBody, origin: Origin | None) -> Taken:
+    def take(self, body: PostBody, origin: Origin | None) -> PostTaken:
         """Queue the messages of a post; one that unpacks to much is awaited.
 
         Raises:
@@ -260,7 +260,7 @@ class PackedWayIn:
                 return self._in_slices(pieces, whole, len(body), origin)
         return self._take(whole, origin)
 
-    def _take(self, whole: bytearray, origin: Origin | None) -> Taken:
+    def _take(self, whole: bytearray, origin: Origin | None) -> PostTaken:
         try:
             taken = self._way_in.take(whole, origin)
         except NotJson as cause:
