@@ -206,7 +206,8 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
                 )
             )
         target = os.path.realpath(os.path.join(top, self.path))
-        if is_inside(target, os.path.join(base, STORE)):
+        store = os.path.join(base, STORE)
+        if is_inside(target, store) and os.path.exists(os.path.join(store, "0")):
             raise OutsideRoot(
                 Fault(
                     "outside-root",

@@ -28,6 +28,8 @@ class CommitWaiters:
         self._clock = clock
         self._waiting: list[TellStored] = []
         self._timer: asyncio.TimerHandle | None = None
+        self.is_late = False
+        """Whether those who waited were told that it takes too long."""
         self._has_ended = False
         self._cause: HeadraceError | None = None
         self.arrivals = self.bytes = 0
@@ -52,6 +54,7 @@ class CommitWaiters:
             tell(cause)
 
     def _late(self) -> None:
+        self.is_late = True
         self.end(NoRoom(f"it was not stored within {STORED_SECONDS:g} s, and may be yet"))
 
 

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.store")
 
+STUCK_SECONDS = 1.0
+"""How long nothing moves where there is no room until buffers hand on what they hold."""
+AGAIN_SECONDS = 1.0
+"""How often a store is tried that cannot be read."""
 AT_ONCE = 16
 """Entries that are handed on at once."""
 LEAST_BYTES = ROW_BYTES + WIDTH
@@ -83,6 +87,10 @@ class JournalSource(KeptSource):
         self._group: Group | None = None
         self._waiters = CommitWaiters(place.clock)
         """Those who wait for the group that is being gathered."""
+        self._commits: deque[CommitWaiters] = deque()
+        """Those who wait for the groups that are not committed, in order."""
+        self._full_of = (-1, 0.0)
+        """How many bytes there were when it was full, and since when."""
         storage.expect(self._name, self)
         place.on_finish(self._give_back)
         place.expect_losses("error")
@@ -93,8 +101,8 @@ class JournalSource(KeptSource):
         return self._is_stopped
 
     def has_room_for(self, size: int) -> bool:
-        """Return whether so many bytes may be in memory beside those that are; alone any may."""
-        held = self._storing_bytes + self._large
+        """Return whether so many bytes may be stored beside those that are; alone any may."""
+        held = self._storing_bytes
         return not held or held + size <= self._most_bytes
 
     def store(
@@ -122,16 +130,16 @@ class JournalSource(KeptSource):
             return self._append(self._journal, entry, batch, size)
         if self._why:
             raise self._not_taken(self._why)
-        self._count(1, size)
         return self._stored_later(entry, batch, size)
 
     async def _stored_later(self, entry: bytes, batch: Batch, size: int) -> int:
         """Store it as soon as the journal is open: the run before may have it yet."""
+        self._count(1, size)
         try:
             async with self._clock.timeout(STORED_SECONDS):
                 await self._opened.wait()
         except TimeoutError:
-            raise self._not_taken("the store is not open") from None
+            raise self._not_taken("what it kept is not taken over yet") from None
         finally:
             self._count(-1, -size)
         if self._journal is None or self._is_stopped:
@@ -141,27 +149,48 @@ class JournalSource(KeptSource):
     def _append(
         self, journal: BorrowedJournal, entry: bytes, batch: Batch, size: int
     ) -> BeingStored:
+        if self._commits and self._commits[0].is_late:  # it would be stored, and sent again
+            raise self._not_taken(f"the disk has not answered for {STORED_SECONDS:g} s")
+        made: Batch | None = batch
+        if isinstance(batch, DecodedBatch):
+            if self._large and self._large + size > self._most_bytes:
+                made = None  # it is read from the disk when there is room for it
+            else:
+                self._count_large(batch, size)
         try:
-            group = journal.journal.append(entry, batch)
+            group = journal.journal.append(entry, made)
         except StoreFailed as cause:
             journal.is_full = isinstance(cause, StoreFull)
+            if journal.is_full:
+                self._release_if_stuck(journal)
             raise self._not_taken(str(cause)) from cause
         journal.is_full = False
         if group is not self._group:
             self._group, self._waiters = group, CommitWaiters(self._clock)
+            self._commits.append(self._waiters)
             group.tell.append(partial(self._ended, group, self._waiters))
         waiters = self._waiters
         waiters.arrivals += 1
         waiters.bytes += size
         self._storing += 1
         self._storing_bytes += size
-        if isinstance(batch, DecodedBatch):
-            self._count_large(batch, size)
         return BeingStored(len(batch), waiters)
+
+    def _release_if_stuck(self, journal: BorrowedJournal) -> None:
+        """Have buffers hand on what they hold where it is full of that: they may wait for ever."""
+        used, now = journal.journal.fill().used, self._clock.monotonic()
+        if used != self._full_of[0]:
+            self._full_of = used, now
+        elif now - self._full_of[1] >= STUCK_SECONDS and self._place.release():
+            self._place.warn_once(
+                "buffers hand on what they hold: they wait for more than may be kept"
+                " (max_bytes of 'durable')"
+            )
 
     def _ended(self, group: Group, waiters: CommitWaiters) -> None:
         """Tell those who wait that it is stored, or why it is not."""
         self._count(-waiters.arrivals, -waiters.bytes)
+        self._commits.remove(waiters)
         cause = group.cause
         waiters.end(None if cause is None else self._not_taken(f"it could not be stored: {cause}"))
         if group is self._group:
@@ -190,12 +219,7 @@ class JournalSource(KeptSource):
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Open the journal, then yield what is in it and what is put into it, in order."""
         if self._journal is None:
-            try:
-                self._journal = await self._storage.borrow(*self._name, self._bounds.max_bytes)
-            except StoreFailed as cause:
-                self._why = str(cause)
-                self._opened.set()
-                raise
+            self._journal = await self._borrowed()
             self._why = ""
             self._opened.set()
         journal = self._journal
@@ -203,6 +227,17 @@ class JournalSource(KeptSource):
         while entries := deque(await journal.journal.read(AT_ONCE)):
             while entries:
                 yield await self._next(entries)
+
+    async def _borrowed(self) -> BorrowedJournal:
+        """Return the journal, as soon as the store can be read."""
+        while True:
+            try:
+                return await self._storage.borrow(*self._name, self._bounds.max_bytes)
+            except StoreFailed as cause:
+                self._why = str(cause)
+                self._opened.set()
+                self._place.disconnected(self._why, AGAIN_SECONDS)
+            await self._clock.sleep(AGAIN_SECONDS)
 
     async def _next(self, entries: deque[StoredEntry]) -> list[Arrival]:
         """Return what some entries are; what is large alone, of which nothing is held on to here."""
@@ -290,12 +325,15 @@ class JournalSource(KeptSource):
         """Take nothing more. Where its pipeline is gone for good, what is kept is read to its end."""
         place = self._place
         self._is_stopped = True
-        self._drains = place.is_deleted and not self._storage.is_expected(self._name, self)
+        self._drains = place.is_disposed or (
+            place.is_deleted and not self._storage.is_expected(self._name, self)
+        )
         self._opened.set()
         self._freed.set()
         if self._journal is not None:
             # What is kept comes again: nothing waits until what is alone has left a buffer.
             self._journal.journal.stop(at_once=not self._drains)
+            self._journal.ends = place.is_disposed
         return self._drains and self._journal is not None
 
     def close(self) -> Sequence[int]:
@@ -311,8 +349,17 @@ class JournalSource(KeptSource):
         journal, self._journal = self._journal, None
         if journal is None:
             return
-        is_gone = place.is_deleted and not self._storage.is_expected(name, self)
+        is_gone = place.is_disposed or (
+            place.is_deleted and not self._storage.is_expected(name, self)
+        )
         entries, size = journal.journal.entries, journal.journal.fill().used
         await journal.give_back(ends=is_gone and (place.is_disposed or not entries))
         if is_gone and entries:
             place.warn(f"left over in the store: entries: {entries:,} ({size:,} bytes)")
+        if not is_gone:  # it may have failed, and be deleted later
+            place.on_finish(self._end_what_is_left)
+
+    async def _end_what_is_left(self) -> None:
+        """Leave what is kept to nobody, where somebody has deleted the pipeline since."""
+        if self._place.is_disposed:
+            await self._storage.end(self._name)

@@ -36,6 +36,8 @@ log = logging.getLogger("headrace.pipeline")
 
 LAST_SECONDS = 1.0
 """What the outputs and brokers together get to finish after the grace is over."""
+CLOSING_SECONDS = 2.5
+"""What each thing gets that a component has done at the end, such as to close a client."""
 FORGET_SECONDS = 0.5
 """What a broker gets to drop what it keeps for a deleted pipeline."""
 
@@ -246,14 +248,21 @@ class Pipeline:
 
     async def _close(self) -> None:
         self._subscription.dispose()
-        finishing = (each.finish() for each in self.parts.writers)
-        await asyncio.gather(*finishing, self._opening.disconnect())
-        if self.parts.is_deleted:
-            await self._forget()
+        try:
+            finishing = (each.finish() for each in self.parts.writers)
+            await asyncio.gather(*finishing, self._opening.disconnect())
+            if self.parts.is_deleted:
+                await self._forget()
+        finally:  # also where an output hangs: others wait for what is given back here
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Give back what its components have, and have others hear no more of it."""
         closing, self.parts.closing = self.parts.closing, []
         for action in closing:
             try:
-                await action()
+                async with self._world.clock.timeout(CLOSING_SECONDS):
+                    await action()
             except Exception as cause:
                 self._report(cause)
         for outage in self.parts.outages:

@@ -46,6 +46,8 @@ class BorrowedJournal:
 
     def __init__(self, storage: Storage, name: QueueName, journal: Journal) -> None:
         self._storage, self.name, self.journal = storage, name, journal
+        self.ends = False
+        """Whether nobody is to go on with it: its pipeline is deleted."""
         self.is_full = False
         """Whether what came last was turned down for want of room."""
 
@@ -55,9 +57,11 @@ class BorrowedJournal:
             return
         self.journal.stop()
         try:
-            await (self.journal.end() if ends else self.journal.close())
+            await (self.journal.end() if ends or self.ends else self.journal.close())
         except StoreFailed as cause:
             log.warning("what is left of pipeline '%s' stays as it is: %s", self.name[0], cause)
+        finally:
+            self._storage.changed()
 
 
 class Storage:
@@ -77,6 +81,9 @@ class Storage:
         """Who has a journal, or is going to: a run that is built for another one's place."""
         self._listed: Sequence[StoredQueue] = ()
         """The queues that there were when they were read last."""
+        self._is_listed = False
+        """Whether those are all that there are."""
+        self._listing: asyncio.Task[None] | None = None
         self._is_closed = False
 
     async def prepare(self, configs: Iterable[PipelineConfig]) -> None:
@@ -102,7 +109,10 @@ class Storage:
         return Fault("turned-away", self._refusal, path=("durable",), on_key=True)
 
     async def _open(self) -> None:
-        from headrace.compiler.store.writer import Store
+        from headrace.compiler.store.writer import TAKES_AGAIN, Store
+
+        def tell(text: str) -> None:
+            log.log(logging.INFO if text == TAKES_AGAIN else logging.ERROR, "%s", text)
 
         settings, self._refusal = self._settings, None
         try:
@@ -111,7 +121,7 @@ class Storage:
                 self._folder if self._is_real else None,
                 sync="process" if settings.sync == "process" else "power",
                 keep_free_bytes=settings.keep_free_bytes,
-                tell=log.error,
+                tell=tell,
             )
         except StoreRefused as cause:
             self._refusal = str(cause)
@@ -145,8 +155,20 @@ class Storage:
         if self._store is None:
             raise StoreFailed(self._refusal or "the store is closed")
         journal = await Journal.open(self._store, pipeline, target, JOURNAL, max_bytes)
+        self._is_listed = False
         borrowed = self._lent[name] = BorrowedJournal(self, name, journal)
         return borrowed
+
+    async def end(self, name: QueueName) -> None:
+        """Leave what is in a journal to nobody, unless somebody has it."""
+        from headrace.compiler.store.journal import Journal
+
+        if self._store is None or name in self._lent or name in self._expecting:
+            return
+        with suppress(StoreFailed):
+            journal = await Journal.open(self._store, *name, JOURNAL, 0)
+            await journal.end()
+            self._is_listed = False
 
     def returned(self, journal: BorrowedJournal) -> bool:
         """Forget who has a journal; return whether that was known."""
@@ -154,6 +176,10 @@ class Storage:
         if is_lent:
             del self._lent[journal.name]
         return is_lent
+
+    def changed(self) -> None:
+        """Have all there is looked through again: somebody has given something back."""
+        self._is_listed = False
 
     async def figures(self) -> StoreFigures | None:
         """Return what is kept, None: no store is open.
@@ -163,9 +189,10 @@ class Storage:
         store = self._store
         if store is None:
             return None
-        with suppress(StoreFailed, TimeoutError):
-            async with self._clock.timeout(LISTED_SECONDS):
-                self._listed = await store.queues()
+        if not self._is_listed:
+            if self._listing is None or self._listing.done():
+                self._listing = asyncio.ensure_future(self._list(store))
+            await asyncio.wait([self._listing], timeout=LISTED_SECONDS)
         parts = [self._part(store, each) for each in self._listed]
         parts = [each for each in parts if each.entries or not each.left_over]
         seconds, commits = store.commit_seconds
@@ -173,16 +200,24 @@ class Storage:
             store.state, store.free_bytes(), store.failures, store.damaged, seconds, commits, parts
         )
 
+    async def _list(self, store: Store) -> None:
+        """Look through all there is: once for each change of who has what, for that takes long."""
+        self._is_listed = True
+        try:
+            self._listed = await store.queues()
+        except StoreFailed:
+            self._is_listed = False
+
     def _part(self, store: Store, queue: StoredQueue) -> StoredPart:
         lent = None if queue.ended is not None else self._lent.get((queue.pipeline, queue.target))
-        entries, size = queue.entries, queue.bytes
+        entries, size, since = queue.entries, queue.bytes, queue.oldest
         state = store.state
         if lent is not None:  # with what is being stored, and without what is about to go
             fill = lent.journal.fill()
-            entries, size = lent.journal.entries, fill.used
+            entries, size, since = lent.journal.entries, fill.used, lent.journal.oldest()
             if state == "open" and lent.is_full:
                 state = "full"
-        oldest = None if queue.oldest is None or not entries else round(queue.oldest * 1000)
+        oldest = None if since is None or not entries else round(since * 1000)
         return StoredPart(
             queue.id,
             queue.pipeline,
@@ -211,6 +246,7 @@ class Storage:
             await store.discard(id)
         except StoreInUse as cause:
             raise StoredInUse(id, found[0].pipeline) from cause
+        self._is_listed = False
         [gone] = found
         log.info(
             "discarded what was left over of pipeline '%s' (%s): %s entries, %s bytes",

@@ -54,10 +54,10 @@ class StoredEntry(NamedTuple):
 class _Row:
     """A row of which something is still needed."""
 
-    __slots__ = ("bytes", "entries", "left", "n")
+    __slots__ = ("at", "bytes", "entries", "left", "n")
 
-    def __init__(self, n: int, entries: int, size: int) -> None:
-        self.n, self.entries, self.left, self.bytes = n, entries, entries, size
+    def __init__(self, n: int, entries: int, size: int, at: float) -> None:
+        self.n, self.entries, self.left, self.bytes, self.at = n, entries, entries, size, at
 
 
 class _Amount:
@@ -83,6 +83,8 @@ class Journal:
         self._store, self._queue, self.max_bytes = store, queue.id, max_bytes
         self.bytes = queue.bytes + ROW_BYTES * queue.rows
         """What it takes on the disk, roughly."""
+        self._oldest = queue.oldest
+        """When the first of what was there was put down."""
         self.entries = queue.entries
         """How many entries are not let go of."""
         self._next = self._stored = queue.next
@@ -117,6 +119,12 @@ class Journal:
     def fill(self) -> QueueFill:
         """Return how full it is."""
         return QueueFill("bytes", self.bytes, self.max_bytes)
+
+    def oldest(self) -> float | None:
+        """Return when the first was put down that is there; None: there is none. Seconds since 1970."""
+        if not self.entries:
+            return None
+        return next((row.at for row in self._rows.values()), self._oldest)
 
     def append(self, payload: bytes, made: Any = None) -> Group:
         """Put something down; return what can be waited for until it is stored.
@@ -290,7 +298,7 @@ class Journal:
     ) -> None:
         """Take a row to be handed out, with what was made of its payloads."""
         size = sum(map(len, payloads)) + WIDTH * len(payloads) + ROW_BYTES
-        row = _Row(n, len(payloads), size)
+        row = _Row(n, len(payloads), size, at)
         for number, (payload, one) in enumerate(zip(payloads, made, strict=True), first):
             self._rows[number] = row
             self._ready.append(StoredEntry(number, payload, one, deaths, at))

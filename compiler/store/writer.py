@@ -52,7 +52,9 @@ ALONE_SECONDS = 5.0
 """How long what may end the process in one queue waits for that of another."""
 LEAVE_SECONDS = 2.0
 """How long a disk may take when a queue is left."""
-CLOSE_SECONDS = 5.0
+TAKES_AGAIN = "the store takes entries again"
+"""What is told when it does."""
+CLOSE_SECONDS = 2.0
 """How long a disk may take at the end."""
 
 State = Literal["open", "full", "failing"]
@@ -589,7 +591,7 @@ class Store:
             self._fails(cause)
         else:
             self.state, self.why, self._trouble = "open", "", ""
-            self._tell("the store takes entries again")
+            self._tell(TAKES_AGAIN)
 
     def _revive(self, changes: Changes, tell: Callable[[str], None]) -> None:
         """Write what goes; on a database that is opened anew, if it was not the disk that was full."""

@@ -52,7 +52,7 @@ def test_a_root_outside_the_data_directory_is_refused(tmp_path, root):
     ("root", "path"), [("{}", "store"), ("{}", "store/0"), ("{}/store", "mine"), ("{}", "link")]
 )
 def test_nothing_is_written_where_the_store_is(tmp_path, root, path):
-    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "0").mkdir(parents=True)
     (tmp_path / "link").symlink_to("store")
     ctx = context(tmp_path, root=root.format(tmp_path))
 

@@ -48,8 +48,8 @@ class StoredPart(msgspec.Struct, frozen=True):
     left_over: Annotated[
         bool,
         Meta(
-            description="Whether nobody reads it: its pipeline is deleted, or has no such part any"
-            " more. It stays until somebody discards it."
+            description="Whether nobody reads it: its pipeline is deleted, has failed, or has no such part"
+            " any more. It stays until somebody discards it, or the pipeline has it again."
         ),
     ]
 
