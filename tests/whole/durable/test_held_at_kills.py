@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.server import Server
 from tests.stopwatch import Stopwatch
+from tests.whole.durable.customers import wait_until
 from tests.whole.durable.lives import Lives, kill, pipeline
 
 HELD = range(10)
@@ -23,14 +25,23 @@ def killed_twice(folder: Path) -> Lives:
         assert {client.post("p", {"n": number}).status for number in HELD} == {202}
         kill(server)
     with lives.life() as server:
+        wait_until(lambda: held(server) == len(HELD), "the buffer holds them again")
         kill(server)
     return lives
+
+
+def held(server: Server) -> int:
+    """Return how many messages the buffer holds."""
+    queues = server.get("/api/pipelines/p").value["queues"]
+    [used] = [queue["used"] for queue in queues if queue["stage"] == "transform"]
+    return int(used)
 
 
 def test_an_end_in_order_does_not_wait_for_more_of_them(tmp_path: Path) -> None:
     lives = killed_twice(tmp_path)
 
     with lives.life() as server:
+        wait_until(lambda: held(server) == 1, "one of them is alone")
         watch = Stopwatch()
         assert server.stop() == 0
         assert watch.seconds < PROMPT
