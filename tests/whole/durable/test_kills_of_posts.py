@@ -24,6 +24,8 @@ KILLS = int(os.environ.get("KILLS", "10"))
 """How often each server is killed."""
 FEW = 5
 """The same, where it is not to take long."""
+EARLY_KILLS = 4
+"""How often a server is killed that answers too early: a few kills find it with nothing to store."""
 CLIENTS = 8
 SIZE = 100
 """Messages that the buffer holds."""
@@ -130,6 +132,6 @@ def test_an_answer_before_the_commit_would_be_found(tmp_path: Path) -> None:
     script = Path(answersearly.__file__)
     lives = Lives(tmp_path, [pipeline(HOLD)], script=script, sync="power")
 
-    customers = survive(lives, 3)
+    customers = survive(lives, EARLY_KILLS)
 
     assert customers.confirmed.difference(lives.written())
