@@ -21,7 +21,14 @@ from headrace.compiler.edges import Arrival, QueueFill
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat
 from headrace.compiler.jsontext import NotJson
-from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, WritingTurn, decode_large
+from headrace.compiler.largejson import (
+    LARGE,
+    SLICE,
+    DecodedBatch,
+    WritingTurn,
+    decode_large,
+    takes_long,
+)
 from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored, CommitWaiters
 from headrace.compiler.runtime.storage import BorrowedJournal, Storage
 from headrace.compiler.runtime.storedarrival import (
@@ -30,7 +37,7 @@ from headrace.compiler.runtime.storedarrival import (
     packed,
     payload_of,
 )
-from headrace.compiler.runtime.wayin import NoRoom, PostBody, TooLargeToKeep
+from headrace.compiler.runtime.wayin import NoRoom, PostBody, TooLargeToKeep, at_once
 from headrace.compiler.store.storedrows import ROW_BYTES, SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
@@ -50,10 +57,16 @@ AT_ONCE = 16
 """Entries that are handed on at once."""
 LEAST_BYTES = ROW_BYTES + WIDTH
 """What an entry takes on the disk beside itself, where it comes alone."""
+KEPT_MESSAGES = 8
+"""More messages of an arrival are decoded again when they are stored. Those of all that is committed
+together would have left the caches of the processor: making and freeing them took a tenth longer than
+decoding twice (a hundred messages a post, 64 posts a commit), and they would all be in memory."""
 SMALL = 4 * 1024
 """Bytes of an entry that may be held on to until it has left the outputs."""
-DECODED_AT_ONCE = 4 * 1024
-"""Bytes that are decoded before others may have their turn, of what was read from the disk."""
+DECODED_AT_ONCE = 32 * 1024
+"""Bytes that are decoded before others may have their turn."""
+SLOW = 8
+"""How many times as long a text takes that takes long (`largejson.takes_long`)."""
 
 
 class JournalSource(KeptSource):
@@ -151,7 +164,7 @@ class JournalSource(KeptSource):
     ) -> BeingStored:
         if self._commits and self._commits[0].is_late:  # it would be stored, and sent again
             raise self._not_taken(f"the disk has not answered for {STORED_SECONDS:g} s")
-        made: Batch | None = batch
+        made: Batch | None = batch if len(batch) <= KEPT_MESSAGES else None
         if isinstance(batch, DecodedBatch):
             if self._large and self._large + size > self._most_bytes:
                 made = None  # it is read from the disk when there is room for it
@@ -253,7 +266,8 @@ class JournalSource(KeptSource):
             batch: Batch | None = entry.made
             if batch is None:
                 payload, is_json = payload_of(entry.payload)
-                decoded += len(payload)
+                is_slow = takes_long(payload, self._place.decoding)
+                decoded += len(payload) * (SLOW if is_slow else 1)
                 batch = await self._decoded(payload, None if is_json else self._format)
             # Where it came from is looked at where there is an envelope: a small one is kept for that.
             origin = entry if len(entry.payload) <= SMALL else origin_of_entry(*entry[:2])
@@ -272,7 +286,7 @@ class JournalSource(KeptSource):
                 if size >= SLICE:
                     batch: Batch = await decode_large(payload, decoding)
                 else:
-                    decoded = decoding.decode(payload)
+                    decoded = at_once(payload, decoding)
                     batch = decoded if isinstance(decoded, list) else [decoded]
             else:
                 into, turn = Intake(size), WritingTurn(self._clock)

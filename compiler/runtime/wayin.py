@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator
+from contextlib import suppress
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Ingress, Origin
@@ -15,7 +16,7 @@ from headrace.compiler.contentcodings import PIECE, unpacked
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.formats import Intake, PayloadFormat
-from headrace.compiler.jsontext import NotJson
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import SLICE, TURN_SECONDS, WritingTurn, decode_large, takes_long
 from headrace.compiler.slownumbers import UNSEEN
 
@@ -159,6 +160,14 @@ class WayIn:
         elif not self.ingress.has_room_for(size):
             why = "too many bytes are queued"
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
+
+
+def at_once(body: PostBody, decoding: Decoding) -> JsonValue:
+    """Return what a text is that is decoded at once. Raises `NotJson`."""
+    if len(body) <= UNSEEN or not takes_long(body, decoding):
+        with suppress(ValueError):  # it is unusual
+            return decoding.decode_usual(body)
+    return decoding.decode(body)
 
 
 def crowded() -> NoRoom:
