@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 
 from headrace.compiler.store.storedrows import ALONE_FROM, Changes, NewRow, Parts
@@ -47,8 +48,11 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
     for n, parts in changes.parts.items():
         _replace(run, n, parts)
     if changes.taken:
-        take(run, [n for n, is_taken in changes.taken.items() if is_taken])
-        take(run, [n for n, is_taken in changes.taken.items() if not is_taken], False)
+        by_time: defaultdict[float, list[int]] = defaultdict(list)
+        for n, now in changes.taken.items():
+            by_time[now].append(n)
+        for now, rows in by_time.items():
+            take(run, rows, now)
     if changes.nexts:
         go_on_at(run, changes.nexts)
     for queue, now in changes.ended.items():
@@ -61,9 +65,9 @@ def delete(run: sqlite3.Connection, rows: Sequence[int]) -> None:
     run.execute(_DELETE, (json.dumps(rows),))
 
 
-def take(run: sqlite3.Connection, rows: Sequence[int], is_taken: bool = True) -> None:
-    """Mark rows as taken, or as not."""
-    run.execute(_TAKE, (is_taken, json.dumps(rows)))
+def take(run: sqlite3.Connection, rows: Sequence[int], now: float) -> None:
+    """Mark rows as taken at a time, or as not, where that is 0."""
+    run.execute(_TAKE, (int(now), json.dumps(rows)))
 
 
 def go_on_at(run: sqlite3.Connection, nexts: dict[int, int]) -> None:
@@ -144,4 +148,4 @@ def _insert_large(run: sqlite3.Connection, row: NewRow) -> None:
 def _key(row: NewRow, crc: int) -> tuple[object, ...]:
     """Return the columns of a row that come before its body."""
     n, queue, first, count, at = row.key
-    return n, queue, first, count, row.is_taken, row.deaths, at, crc
+    return n, queue, first, count, int(at) if row.is_taken else 0, row.deaths, at, crc

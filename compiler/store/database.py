@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,8 @@ OLDEST_SQLITE = (3, 38, 0)
 LOG_PAGES = 4_000
 PAGE_BYTES = 4_096
 ROWS_OF_A_PAGE = 256
+BLAMED_SECONDS = 10
+"""What was handed out so long before the process was last known to be alive may have ended it."""
 
 # Before anything that reads the file: only so there is none that is mapped, which ends the process where it
 # is cut short, and for which a full disk has no room.
@@ -56,7 +58,10 @@ _PAGE = (
     "SELECT n, first, count, deaths, at, crc, body FROM entries"
     f" WHERE queue = ? AND first > ? AND first < ? ORDER BY first LIMIT {ROWS_OF_A_PAGE}"
 )
-_DIED = "UPDATE entries SET deaths = deaths + (SELECT NOT clean FROM store), taken = 0 WHERE taken"
+_DIED = (
+    "UPDATE entries SET taken = 0, deaths = deaths + coalesce("
+    f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken"
+)
 # A queue of its own for entries of which the queue is damaged, or others would be given them.
 _ADOPT = """
     WITH RECURSIVE used(id) AS (
@@ -84,9 +89,12 @@ _ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
 class Database:
     """An open database."""
 
-    def __init__(self, file: Path | None, sync: Sync, *, is_again: bool = False) -> None:
+    def __init__(
+        self, file: Path | None, sync: Sync, now: Callable[[], float], *, is_again: bool = False
+    ) -> None:
         """Open the database of a file, or one in memory; make what is not there.
 
+        ``now`` returns the time. Units: seconds since 1970.
         ``is_again``: what is under way is under way in this very process, which has not ended.
 
         Raises:
@@ -98,7 +106,7 @@ class Database:
                 f"SQLite is {sqlite3.sqlite_version}: expected "
                 f"{'.'.join(map(str, OLDEST_SQLITE))} or newer"
             )
-        self.file = file
+        self.file, self._now = file, now
         self._run: sqlite3.Connection = sqlite3.connect(
             ":memory:" if file is None else file,
             timeout=0,
@@ -176,6 +184,8 @@ class Database:
         """Write all of it, or nothing."""
         with self._transaction():
             committing.write(self._run, changes)
+            if not changes.is_empty:
+                self.mark_alive()
 
     def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some rows of a queue between two entries; at least one, if there is one."""
@@ -221,11 +231,16 @@ class Database:
             if page.damaged:
                 committing.delete(self._run, [row.n for row in page.damaged])
                 committing.go_on_at(self._run, {queue: next})
-            committing.take(self._run, taken)
+            committing.take(self._run, taken, now)
+            self.mark_alive()
 
     def touch(self) -> None:
         """Write something, to see whether that can be done."""
-        self._run.execute("UPDATE store SET clean = 0")
+        self._run.execute("UPDATE store SET clean = 0, alive = ?", (int(self._now()),))
+
+    def mark_alive(self) -> None:
+        """Say that the process has not ended until now."""
+        self._run.execute("UPDATE store SET alive = ?1 WHERE alive IS NOT ?1", (int(self._now()),))
 
     def checkpoint(self) -> None:
         """Have all that is in the log in the database, and the log empty."""

@@ -26,13 +26,13 @@ class StoreFolder:
     the locks that SQLite has on it.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Make it, if it is not there, and lock it.
+    def __init__(self, path: Path, now: Callable[[], float]) -> None:
+        """Make it, if it is not there, and lock it; ``now`` returns the time, in seconds since 1970.
 
         Raises:
             StoreRefused: another process has it, or it cannot be written to.
         """
-        self.path, self.file = path, path / DATABASE
+        self.path, self.file, self._now = path, path / DATABASE, now
         self._copy = path / f"{DATABASE}.copy"
         self._lock = self._locked()
 
@@ -121,7 +121,7 @@ class StoreFolder:
 
     def _open(self, sync: Sync, is_again: bool) -> Database:
         self._make()
-        return Database(self.file, sync, is_again=is_again)
+        return Database(self.file, sync, self._now, is_again=is_again)
 
     def _make(self) -> None:
         """Make the file, for nobody else to read."""

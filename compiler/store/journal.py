@@ -299,6 +299,7 @@ class Journal:
         """Take a row to be handed out, with what was made of its payloads."""
         size = sum(map(len, payloads)) + WIDTH * len(payloads) + ROW_BYTES
         row = _Row(n, len(payloads), size, at)
+        self._store.under_way(n)
         for number, (payload, one) in enumerate(zip(payloads, made, strict=True), first):
             self._rows[number] = row
             self._ready.append(StoredEntry(number, payload, one, deaths, at))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import suppress
+
 from headrace.compiler.store.database import LOG_PAGES, Database
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.room import Room, on_the_reserve
@@ -62,6 +65,14 @@ def page(
     except Exception as cause:
         return found, cause
     return found, None
+
+
+def look(is_under_way: bool, database: Database) -> bool:
+    """Return whether the files are still there; what is under way has not ended the process until now."""
+    if is_under_way:
+        with suppress(sqlite3.Error):  # the next commit tells
+            database.mark_alive()
+    return database.is_there()
 
 
 def look_for_room(room: Room | None, database: Database) -> None:

@@ -27,7 +27,7 @@ def salvage(damaged: Path, file: Path) -> int:
     Raises:
         sqlite3.Error: the new one cannot be written.
     """
-    Database(file, "power", is_again=True).close()
+    Database(file, "power", lambda: 0, is_again=True).close()
     count = 0
     with closing(sqlite3.connect(damaged, isolation_level=None)) as source:
         source.text_factory = bytes
@@ -40,8 +40,9 @@ def salvage(damaged: Path, file: Path) -> int:
                     target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?, ?)", row)
             for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'queues'"):
                 _number_queues_from(target, last)
-            for clean, id in _read(source, "SELECT clean, id FROM store"):
-                target.execute("UPDATE store SET clean = ?", (clean == 1,))
+            for clean, alive, id in _read(source, "SELECT clean, alive, id FROM store"):
+                known = alive if isinstance(alive, int) else 0
+                target.execute("UPDATE store SET clean = ?, alive = ?", (clean == 1, known))
                 if isinstance(id, bytes) and fullmatch(rb"[0-9a-f]{32}", id):
                     target.execute("UPDATE store SET id = ?", (id.decode(),))
             for *columns, why in _read(source, "SELECT * FROM aside"):

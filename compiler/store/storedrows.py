@@ -61,8 +61,9 @@ class Changes:
     """The rows that are kept for somebody to look at before they go, and when that was said."""
     parts: dict[int, Parts] = field(default_factory=dict)
     """What is put in the place of rows."""
-    taken: dict[int, bool] = field(default_factory=dict)
-    """The rows that are handed out as soon as that is written, and those that are under way no more."""
+    taken: dict[int, float] = field(default_factory=dict)
+    """The rows that are handed out as soon as that is written, and when that was said; those that are
+    under way no more, and 0."""
     nexts: dict[int, int] = field(default_factory=dict)
     """The number of the entry that comes next, of each queue that rows go from."""
     ended: dict[int, float] = field(default_factory=dict)

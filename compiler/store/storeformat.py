@@ -14,12 +14,10 @@ from zlib import crc32
 
 FORMAT = 1
 
-STORE = (
-    "INSERT INTO store SELECT 1, lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM store)"
-)
+STORE = "INSERT INTO store SELECT 1, 0, lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM store)"
 SCHEMA = (
-    # One row. `clean` is 0 while a process has it open; `id` tells it from all others.
-    "CREATE TABLE store (clean INTEGER NOT NULL, id TEXT NOT NULL) STRICT",
+    # One row. `clean` is 0 while a process has it open, which was `alive` then; `id` tells it from others.
+    "CREATE TABLE store (clean INTEGER NOT NULL, alive INTEGER NOT NULL, id TEXT NOT NULL) STRICT",
     STORE,
     # Numbered for good, so that queue and entry together are never used again.
     "CREATE TABLE queues (id INTEGER PRIMARY KEY AUTOINCREMENT, pipeline TEXT NOT NULL,"

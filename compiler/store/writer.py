@@ -89,6 +89,8 @@ class Store:
         """The row that is under way and may end the process, and its queue."""
         self._alone_ended = asyncio.Event()
         """Set when there is one no more."""
+        self._under_way: set[int] = set()
+        """The rows that are handed out, or about to be."""
         self._groups: deque[Group] = deque()
         self._changes = Changes()
         """What goes with the next commit: rows that nobody needs, and what else is changed."""
@@ -131,9 +133,9 @@ class Store:
         """
         if folder is None:
             store = cls(clock, None, None, sync, tell)
-            store._database = Database(None, sync)
+            store._database = Database(None, sync, clock.seconds)
         else:
-            held = StoreFolder(folder)
+            held = StoreFolder(folder, clock.seconds)
             room = Room(folder, keep_free_bytes, reserve_bytes)
             store = cls(clock, held, room, sync, tell)
             try:
@@ -180,6 +182,10 @@ class Store:
         used.users += 1
         used.next = max(used.next, found.next)
         return found._replace(next=used.next)
+
+    def under_way(self, row: int) -> None:
+        """Say of a row that is marked as taken that it is going to be handed out."""
+        self._under_way.add(row)
 
     def leave(self, queue: int) -> None:
         """Use a queue no longer."""
@@ -284,6 +290,7 @@ class Store:
     def let_go(self, row: int, queue: int, next: int) -> None:
         """Have a row go, of which nothing is needed any more; of its queue ``next`` comes next."""
         self._not_alone(row)
+        self._under_way.discard(row)
         self._changes.gone.append(row)
         self._changes.nexts[queue] = next
         if self._work is None and self._quiet is None:
@@ -321,7 +328,7 @@ class Store:
         except TimeoutError:
             self._alone.clear()  # what has not ended it by now will hardly do so
         self._alone[row] = queue
-        self._changes.taken[row] = True
+        self._changes.taken[row] = self._clock.seconds()
         try:
             await self.written()
         except BaseException:
@@ -334,9 +341,10 @@ class Store:
         Raises:
             StoreFailed: the store is closed.
         """
+        self._under_way -= left.keys()
         for row, runs in left.items():
             if runs is None:
-                self._changes.taken[row] = False
+                self._changes.taken[row] = 0
             else:
                 self._replace(row, queue, runs)
         await self.written()
@@ -609,8 +617,12 @@ class Store:
         self._begin()
 
     async def _look(self) -> None:
-        """See whether the files are still there: that they are removed nobody would notice otherwise."""
-        if self.state != "failing" and not await self._do(Database.is_there):
+        """See whether the files are still there: that they are removed nobody would notice otherwise.
+
+        What is under way has not ended the process so far, which is written.
+        """
+        look = partial(onthread.look, bool(self._under_way))
+        if self.state != "failing" and not await self._do(look):
             self._fails(StoreFailed(f"'{self._database.file}' was removed"))
 
     def _refusal(self) -> StoreFailed:

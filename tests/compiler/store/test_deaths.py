@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
+import pytest
+
 from headrace.compiler.clock import Clock
+from headrace.compiler.store.database import BLAMED_SECONDS, Database
 from headrace.compiler.store.journal import Journal, StoredEntry
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.writer import LOOK_SECONDS, Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -153,4 +157,89 @@ async def test_nobody_waits_at_the_end_until_what_is_alone_is_let_go_of(tmp_path
     journal.let_go([alone.number])
     await journal.close()
     assert journal.entries == 1
+    await store.close()
+
+
+async def deaths(path: Path) -> list[int]:
+    """Return how often what is there ended the process, in order."""
+    store, journal = await opened(path)
+    found = [each.deaths for each in await read(journal, journal.entries)]
+    await store.close()
+    return found
+
+
+@virtual
+async def test_what_was_handed_out_long_before_the_end_has_not_ended_it(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a"])
+    for _ in range(3):
+        store, journal = await opened(tmp_path)
+        await read(journal, 1)
+        await store._clock.sleep(BLAMED_SECONDS + LOOK_SECONDS + 1)
+        kill(store)
+    assert await deaths(tmp_path) == [0]
+
+    store, journal = await opened(tmp_path)
+    await read(journal, 1)
+    await store._clock.sleep(BLAMED_SECONDS + 1)
+    await journal.append(b"b").stored()  # a commit tells as well that it is alive
+    await read(journal, 1)
+    kill(store)
+    assert await deaths(tmp_path) == [0, 1]
+
+
+@virtual
+async def test_where_the_clock_was_set_back_it_is_counted(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a"])
+    store, journal = await opened(tmp_path)
+    await read(journal, 1)
+    store._database._run.execute("UPDATE entries SET taken = taken + 3600")
+    await store._clock.sleep(60)
+    kill(store)
+
+    assert await deaths(tmp_path) == [1]
+
+
+async def gone(journal: Journal) -> None:
+    journal.let_go([0])
+
+
+@virtual
+async def test_that_it_is_alive_is_written_only_while_something_is_under_way(
+    tmp_path: Path,
+) -> None:
+    await filled(tmp_path, [b"a"])
+    store, journal = await opened(tmp_path)
+    run = store._database._run
+    writes = []
+    for work in [lambda: read(journal, 1), lambda: gone(journal)]:
+        before = run.total_changes
+        await store._clock.sleep(10 * LOOK_SECONDS)
+        writes.append(run.total_changes - before)
+        await work()
+        await store._clock.sleep(1)
+    before = run.total_changes
+    await store._clock.sleep(10 * LOOK_SECONDS)
+    writes.append(run.total_changes - before)
+    await store.close()
+
+    assert writes == [0, 10, 0]
+
+
+@virtual
+async def test_that_it_cannot_be_written_while_nothing_comes_does_not_fail_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(tmp_path, [b"a"])
+    store, journal = await opened(tmp_path)
+    await read(journal, 1)
+
+    tries = []
+
+    def fail(_: Database) -> None:
+        tries.append(1)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(Database, "mark_alive", fail)
+    await store._clock.sleep(3 * LOOK_SECONDS + 1)
+    assert (len(tries), store.state, store.failures) == (3, "open", 0)
     await store.close()

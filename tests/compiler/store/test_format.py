@@ -73,7 +73,7 @@ def test_what_is_written_is_of_the_format_that_is_recorded() -> None:
 
 
 def test_the_page_has_every_table_and_column() -> None:
-    database = Database(None, "power")
+    database = Database(None, "power", lambda: 0)
     ours = "type = 'table' AND name NOT LIKE 'sqlite_%'"
     made = database._run.execute(f"SELECT name FROM sqlite_master WHERE {ours}").fetchall()
     columns = {

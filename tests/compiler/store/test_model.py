@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from headrace.compiler.clock import Clock, VirtualLoop
+from headrace.compiler.store.database import BLAMED_SECONDS
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
@@ -112,11 +113,16 @@ class Model:
         self.expected -= 1
         return self.out.pop(which)
 
-    def die(self) -> None:
+    def die(self, seconds: float) -> None:
+        """The process ends without a word, so long after it was begun."""
+        least_more = int(
+            seconds < BLAMED_SECONDS
+        )  # else it may have been handed out too long before
         for which in self.kept | self.maybe | self.gone | self.pending.keys():
             most, least = self.most_deaths.get(which, 0), self.least_deaths.get(which, 0)
             if which in self.out and least < SET_ASIDE_FROM:
-                self.least_deaths[which] = self.most_deaths[which] = least + 1
+                self.least_deaths[which] = least + least_more
+                self.most_deaths[which] = least + 1
             elif most < ALONE_FROM:  # from then on it is counted only where it was handed out
                 self.most_deaths[which] = most + 1
         self.maybe |= self.gone | self.pending.keys()
@@ -153,6 +159,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     async def open(self) -> None:
         self.clock = Clock(asyncio.get_running_loop())
+        self.began = self.clock.monotonic()
         self.store = await Store.open(
             self.clock,
             self.folder,
@@ -298,7 +305,7 @@ class StoreMachine(RuleBasedStateMachine):
     async def killed(self) -> None:
         kill(self.store)
         for model in self.models.values():
-            model.die()
+            model.die(self.clock.monotonic() - self.began)
 
     @invariant()
     def the_figures_are_right(self) -> None:
