@@ -23,6 +23,7 @@ _INSERT = "INSERT INTO entries VALUES "
 _INSERT_LARGE = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, zeroblob(?))"
 _DELETE = "DELETE FROM entries WHERE n IN (SELECT value FROM json_each(?))"
 _TAKE = "UPDATE entries SET taken = ?1 WHERE n IN (SELECT value FROM json_each(?2)) AND taken <> ?1"
+_INNOCENT = "UPDATE entries SET deaths = 0, taken = 0 WHERE n IN (SELECT value FROM json_each(?))"
 _NEXT = (
     "UPDATE queues SET next = max(next, given.value) FROM json_each(?) AS given"
     " WHERE queues.id = CAST(given.key AS INTEGER)"
@@ -53,6 +54,8 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
             by_time[now].append(n)
         for now, rows in by_time.items():
             take(run, rows, now)
+    if changes.innocent:
+        run.execute(_INNOCENT, (json.dumps(changes.innocent),))
     if changes.nexts:
         go_on_at(run, changes.nexts)
     for queue, now in changes.ended.items():

@@ -30,6 +30,8 @@ from headrace.compiler.store.writer import Store
 
 PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
+SURVIVED_SECONDS = 5.0
+"""What was under way for so long has not ended the process: others are handed out beside it."""
 GIVEN_BACK_BYTES = 4 * 2**20
 """Of rows that are written anew in one transaction: a full disk has to have room for so much."""
 
@@ -44,7 +46,8 @@ class StoredEntry(NamedTuple):
     deaths: int
     """How often the process ended without a word while it, or something of its row, was under way.
 
-    From `ALONE_FROM` on it is handed out when nothing else is, and nothing is until it is let go of.
+    From `ALONE_FROM` on it is handed out when nothing else is, and nothing is until it is let go of, or was
+    under way for `SURVIVED_SECONDS`.
     From `SET_ASIDE_FROM` on it has ended the process alone, and is not counted any more: whoever reads it
     decides what is done with it."""
     at: float
@@ -103,9 +106,13 @@ class Journal:
         self._rows: dict[int, _Row] = {}
         """By the number of an entry that is ready or handed out."""
         self._out = 0
-        """Entries that are handed out."""
+        """Entries that are handed out, without those that have survived."""
         self._is_alone = False
         """Whether one that may have ended the process is handed out, or waits for all others."""
+        self._survived: set[int] = set()
+        """The numbers of entries that were under way for so long that nothing waits for them."""
+        self._survival: asyncio.TimerHandle | None = None
+        """Runs while something is waited for: until it is not."""
         self._is_stopping = self._is_stopped = self._is_closed = False
         self._moved = asyncio.Event()
 
@@ -171,13 +178,15 @@ class Journal:
             row = self._rows.pop(number)
             row.left -= 1
             self.entries -= 1
-            self._out -= 1
+            if number in self._survived:
+                self._survived.remove(number)
+            else:
+                self._out -= 1
             if not row.left:
                 self.bytes -= row.bytes
                 self._store.let_go(row.n, self._queue, self._next)
         if self._is_alone and not self._out:
-            self._is_alone = False
-            self._moved.set()
+            self._go_on()
 
     def set_aside(self, number: int) -> None:
         """Let go of an entry, and have it kept in the store for somebody to look at.
@@ -231,7 +240,7 @@ class Journal:
         if self._is_closed:
             return
         self._is_closed = True
-        self._moved.set()
+        self._go_on()
         try:
             async with self._store.leaving():
                 try:
@@ -313,19 +322,41 @@ class Journal:
             taken.append(ready.popleft())
         if not taken:
             if self._out:
-                self._is_alone = True
+                self._be_alone()
                 return []
             if ready[0].deaths < SET_ASIDE_FROM:
                 # What came before is gone for good before this one may end the process.
                 await self._store.take(self._rows[ready[0].number].n, self._queue)
                 if self._is_closed:
                     return []
-            self._is_alone = True
+            self._be_alone(is_for_good=ready[0].deaths >= SET_ASIDE_FROM)
             taken.append(ready.popleft())
         self._out += len(taken)
         self._last = taken[-1].number
         self._ready_bytes -= sum(len(each.payload) for each in taken)
         return taken
+
+    def _be_alone(self, *, is_for_good: bool = False) -> None:
+        """Have nothing be handed out until what is out is let go of, or has survived."""
+        self._is_alone = True
+        if not is_for_good:
+            self._survival = self._store.call_later(SURVIVED_SECONDS, self._have_survived)
+
+    def _have_survived(self) -> None:
+        """Wait no longer for what is out."""
+        out = {number for number in self._rows if number <= self._last} - self._survived
+        self._store.survived({self._rows[number].n for number in out})
+        self._survived |= out
+        self._out = 0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Have something be handed out again."""
+        self._is_alone = False
+        if self._survival is not None:
+            self._survival.cancel()
+            self._survival = None
+        self._moved.set()
 
     async def _read_page(self) -> None:
         """Read what comes next from the disk."""

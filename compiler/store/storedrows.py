@@ -64,6 +64,8 @@ class Changes:
     taken: dict[int, float] = field(default_factory=dict)
     """The rows that are handed out as soon as that is written, and when that was said; those that are
     under way no more, and 0."""
+    innocent: list[int] = field(default_factory=list)
+    """The rows that were under way for so long that they have not ended the process, and will not."""
     nexts: dict[int, int] = field(default_factory=dict)
     """The number of the entry that comes next, of each queue that rows go from."""
     ended: dict[int, float] = field(default_factory=dict)
@@ -74,7 +76,15 @@ class Changes:
     @property
     def is_empty(self) -> bool:
         """Whether nothing would be written."""
-        changes = (self.rows, self.gone, self.aside, self.parts, self.taken, self.ended)
+        changes = (
+            self.rows,
+            self.gone,
+            self.aside,
+            self.parts,
+            self.taken,
+            self.innocent,
+            self.ended,
+        )
         return not any(changes)
 
     def is_of(self, queue: int) -> bool:
@@ -89,6 +99,7 @@ class Changes:
             aside=self.aside | later.aside,
             parts=self.parts | later.parts,
             taken=self.taken | later.taken,
+            innocent=self.innocent + later.innocent,
             nexts=self.nexts | later.nexts,
             ended=self.ended | later.ended,
             then=self.then + later.then,

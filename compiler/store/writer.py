@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -334,6 +334,18 @@ class Store:
         except BaseException:
             self._not_alone(row)
             raise
+
+    def survived(self, rows: Collection[int]) -> None:
+        """Say of rows that they were under way for so long that they will not end the process."""
+        for row in rows:
+            self._not_alone(row)
+        self._under_way.difference_update(rows)
+        self._changes.innocent += rows
+        self._wait_for_quiet()
+
+    def call_later(self, seconds: float, action: Callable[[], object]) -> asyncio.TimerHandle:
+        """Call ``action`` in so many seconds, unless the handle is cancelled before."""
+        return self._clock.call_later(seconds, action)
 
     async def give_back(self, queue: int, left: dict[int, list[Stretch] | None]) -> None:
         """Have rows be under way no more: what is left of each, or all of it where that is None.

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import BLAMED_SECONDS, Database
-from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEntry
 from headrace.compiler.store.writer import LOOK_SECONDS, Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
@@ -98,7 +98,7 @@ async def test_what_may_have_ended_the_process_is_handed_out_alone(tmp_path: Pat
     [first] = await journal.read()
     assert (first.payload, first.deaths) == (b"a", 2)
     waiting = asyncio.ensure_future(journal.read())
-    await Clock(asyncio.get_running_loop()).sleep(60)
+    await store._clock.sleep(SURVIVED_SECONDS - 1)
     assert not waiting.done()
     await journal.append(b"e").stored()
     assert not waiting.done()
@@ -124,7 +124,7 @@ async def test_what_is_behind_others_waits_for_them(tmp_path: Path) -> None:
     [first] = await journal.read()
     assert first.deaths == 1
     waiting = asyncio.ensure_future(journal.read())
-    await Clock(asyncio.get_running_loop()).sleep(60)
+    await store._clock.sleep(SURVIVED_SECONDS - 1)
     assert not waiting.done()
 
     journal.let_go([first.number])
@@ -243,3 +243,72 @@ async def test_that_it_cannot_be_written_while_nothing_comes_does_not_fail_the_s
     await store._clock.sleep(3 * LOOK_SECONDS + 1)
     assert (len(tries), store.state, store.failures) == (3, "open", 0)
     await store.close()
+
+
+@virtual
+async def test_what_is_alone_and_ends_nothing_for_a_while_is_innocent(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a", b"b"], [b"c"])
+    await die(tmp_path, 2)
+    store, journal = await opened(tmp_path)
+    began = store._clock.monotonic()
+    found = await read(journal, 3)  # none is let go of
+    assert [each.deaths for each in found] == [2, 2, 2]
+    assert store._clock.monotonic() - began == pytest.approx(2 * SURVIVED_SECONDS)
+    await store._clock.sleep(SURVIVED_SECONDS + 1)
+    kill(store)
+
+    store, journal = await opened(tmp_path)
+    found = await journal.read()
+    assert [each.deaths for each in found] == [0, 0, 0]
+    await store.close()
+
+
+@virtual
+async def test_what_may_end_the_process_does_not_wait_for_ever_for_what_is_out(
+    tmp_path: Path,
+) -> None:
+    await filled(tmp_path, [b"a"], [b"b"], [b"c"])
+    store, journal = await opened(tmp_path)
+    with_deaths(store, {0: 1, 1: 2, 2: 2})
+    [first] = await journal.read()
+    began = store._clock.monotonic()
+    [second] = await journal.read()
+    assert store._clock.monotonic() - began == pytest.approx(SURVIVED_SECONDS)
+    kill(store)
+    assert (first.deaths, second.deaths) == (1, 2)
+
+    store, _ = await opened(tmp_path)
+    rows = store._database._run.execute("SELECT deaths FROM entries ORDER BY first").fetchall()
+    assert rows == [(0,), (3,), (2,)]
+    await store.close()
+
+
+@virtual
+async def test_what_is_let_go_of_in_any_order_is_counted_right(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a"], [b"b"], [b"c"])
+    await die(tmp_path, 2)
+    store, journal = await opened(tmp_path)
+    [first] = await journal.read()
+    [second] = await journal.read()
+    journal.let_go([first.number])
+    waiting = asyncio.ensure_future(journal.read())
+    await store._clock.sleep(1)
+    assert not waiting.done()
+    journal.let_go([second.number])
+    [third] = await waiting
+    journal.let_go([third.number])
+    assert (journal.entries, journal.bytes) == (0, 0)
+    await store.close()
+
+
+@virtual
+async def test_what_is_given_back_at_once_is_as_suspect_as_before(tmp_path: Path) -> None:
+    await filled(tmp_path, [b"a"])
+    await die(tmp_path, 2)
+    store, journal = await opened(tmp_path)
+    await journal.read()
+    await journal.close()
+    await store._clock.sleep(2 * SURVIVED_SECONDS)
+    await store.close()
+
+    assert await deaths(tmp_path) == [2]

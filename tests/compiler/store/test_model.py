@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 from headrace.compiler.clock import Clock, VirtualLoop
 from headrace.compiler.store.database import BLAMED_SECONDS
 from headrace.compiler.store.group import Group
-from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEntry
 from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import unpacked
 from headrace.compiler.store.writer import Store
@@ -51,6 +51,8 @@ class Model:
         """Let go of in this life: they do not come again, unless it ends without a word."""
         self.out: dict[int, int] = {}
         """Handed out in this life and not let go of, with their numbers."""
+        self.since: dict[int, float] = {}
+        """When that was."""
         self.numbers: dict[int, int] = {}
         """Each number there ever was, and what it is of."""
         self.least_deaths: dict[int, int] = {}
@@ -70,16 +72,16 @@ class Model:
         self.kept |= self.pending.keys()
         self.pending.clear()
 
-    def read(self, entries: list[StoredEntry]) -> None:
+    def read(self, entries: list[StoredEntry], now: float) -> None:
         """Check what is handed out: nothing is left out."""
         if entries:
             before = self.read_to
             for entry in entries:
-                self.seen(entry)
+                self.seen(entry, now)
             expected = {which for which in self.kept if before < which <= self.read_to}
             assert expected <= self.out.keys()
 
-    def seen(self, entry: StoredEntry) -> None:
+    def seen(self, entry: StoredEntry, now: float) -> None:
         """Check one entry that is handed out."""
         name, text, _ = entry.payload.split(b":", 2)
         which = int(text)
@@ -92,12 +94,18 @@ class Model:
         assert least <= entry.deaths <= most
         self.least_deaths[which] = self.most_deaths[which] = entry.deaths
         if entry.deaths >= ALONE_FROM:
-            assert self.out == {}
+            assert all(self.may_have_survived(each, now) for each in self.out)
         self.read_to = which
         self.out[which] = entry.number
+        self.since[which] = now
         self.maybe.discard(which)
         self.pending.pop(which, None)
         self.kept.add(which)
+
+    def may_have_survived(self, which: int, now: float) -> bool:
+        """Return whether an entry was under way so long that it may have been found to be innocent."""
+        is_deadly = self.least_deaths[which] >= SET_ASIDE_FROM
+        return not is_deadly and now - self.since[which] > SURVIVED_SECONDS - 0.001
 
     def is_alone(self) -> bool:
         """Return whether what is out may end the process: that of other queues waits as well."""
@@ -113,15 +121,17 @@ class Model:
         self.expected -= 1
         return self.out.pop(which)
 
-    def die(self, seconds: float) -> None:
-        """The process ends without a word, so long after it was begun."""
-        least_more = int(
-            seconds < BLAMED_SECONDS
-        )  # else it may have been handed out too long before
+    def die(self, began: float, now: float) -> None:
+        """The process ends without a word."""
+        least_more = int(now - began < BLAMED_SECONDS)
+        for which in self.gone:
+            if self.may_have_survived(which, now):
+                self.least_deaths[which] = 0
         for which in self.kept | self.maybe | self.gone | self.pending.keys():
             most, least = self.most_deaths.get(which, 0), self.least_deaths.get(which, 0)
             if which in self.out and least < SET_ASIDE_FROM:
-                self.least_deaths[which] = least + least_more
+                is_innocent = self.may_have_survived(which, now)
+                self.least_deaths[which] = 0 if is_innocent else least + least_more
                 self.most_deaths[which] = least + 1
             elif most < ALONE_FROM:  # from then on it is counted only where it was handed out
                 self.most_deaths[which] = most + 1
@@ -133,7 +143,10 @@ class Model:
         self.stored()
         self.gone.clear()
 
-    def reopened(self, journal: Journal) -> None:
+    def reopened(self, journal: Journal, now: float) -> None:
+        for which in self.out:
+            if self.may_have_survived(which, now):
+                self.least_deaths[which] = 0
         self.out.clear()
         self.read_to = -1
         self.expected = journal.entries
@@ -172,7 +185,7 @@ class StoreMachine(RuleBasedStateMachine):
             name: await Journal.open(self.store, "p", name, "journal", 2**40) for name in QUEUES
         }
         for name, model in self.models.items():
-            model.reopened(self.journals[name])
+            model.reopened(self.journals[name], self.clock.monotonic())
 
     @rule(name=queues, sizes=st.lists(st.sampled_from([0, 10, 1000, 50_000, LARGE]), max_size=30))
     def append(self, name: str, sizes: list[int]) -> None:
@@ -217,7 +230,7 @@ class StoreMachine(RuleBasedStateMachine):
                 return []
 
         entries = self.run(work())
-        model.read(entries)
+        model.read(entries, self.clock.monotonic())
         if (
             not entries
             and not any(each.is_alone() for each in self.models.values())
@@ -256,7 +269,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.run(work())
         self.ended += 1
         self.models[name] = Model(f"{name} {self.ended}")
-        self.models[name].reopened(self.journals[name])
+        self.models[name].reopened(self.journals[name], self.clock.monotonic())
 
     @precondition(lambda self: any(model.is_deadly() for model in self.models.values()))
     @rule()
@@ -295,7 +308,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.journals[name] = await Journal.open(self.store, "p", name, "journal", 2**40)
 
         self.run(work())
-        self.models[name].reopened(self.journals[name])
+        self.models[name].reopened(self.journals[name], self.clock.monotonic())
 
     @rule()
     def kill_and_open(self) -> None:
@@ -305,7 +318,7 @@ class StoreMachine(RuleBasedStateMachine):
     async def killed(self) -> None:
         kill(self.store)
         for model in self.models.values():
-            model.die(self.clock.monotonic() - self.began)
+            model.die(self.began, self.clock.monotonic())
 
     @invariant()
     def the_figures_are_right(self) -> None:
