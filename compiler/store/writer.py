@@ -85,6 +85,9 @@ class Store:
         self._thread = None if folder is None else OneThread("headrace-store")
         self._database: Database
         self._in_use: dict[int, _InUse] = {}
+        self._openings: set[asyncio.Task[StoredQueue]] = set()
+        self._opening = asyncio.Lock()
+        """Held while a queue is opened, or one is ended that nobody has."""
         self._alone: dict[int, int] = {}
         """The row that is under way and may end the process, and its queue."""
         self._alone_ended = asyncio.Event()
@@ -166,10 +169,34 @@ class Store:
         Raises:
             StoreFailed: the store fails, or is full and has no such queue.
         """
-        for group in [*self._groups]:  # what is being stored has its numbers
-            await group.ended()
+        opening = asyncio.ensure_future(self._opened(pipeline, target, kind))
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
         try:
-            found = await self._queue(pipeline, target, kind)
+            await asyncio.wait([opening])  # what is changed with it is changed, whoever waits
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._nobody_got)
+            raise
+        return opening.result()
+
+    async def _opened(self, pipeline: str, target: str, kind: str) -> StoredQueue:
+        async with self._opening:
+            found = await self._found(pipeline, target, kind)
+            used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
+            used.users += 1
+            used.next = max(used.next, found.next)
+            return found._replace(next=used.next)
+
+    def _nobody_got(self, opening: asyncio.Task[StoredQueue]) -> None:
+        """Use a queue no longer that was opened for somebody who did not wait for it."""
+        if not opening.cancelled() and opening.exception() is None:
+            self.leave(opening.result().id)
+
+    async def _found(self, pipeline: str, target: str, kind: str) -> StoredQueue:
+        """Return a queue, also where the database has to be opened anew for it."""
+        await self._groups_ended()  # what is being stored has its numbers
+        try:
+            return await self._queue(pipeline, target, kind)
         except StoreFailed:  # nothing was tried
             raise
         except Exception as cause:
@@ -177,11 +204,11 @@ class Store:
                 raise self._fails(cause) from cause
             self._fails(cause)
             await self._readable.wait()
-            found = await self._queue(pipeline, target, kind)
-        used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
-        used.users += 1
-        used.next = max(used.next, found.next)
-        return found._replace(next=used.next)
+            return await self._queue(pipeline, target, kind)
+
+    async def _groups_ended(self) -> None:
+        for group in [*self._groups]:
+            await group.ended()
 
     def under_way(self, row: int) -> None:
         """Say of a row that is marked as taken that it is going to be handed out."""
@@ -214,14 +241,19 @@ class Store:
             StoreInUse: somebody has it.
             StoreFailed: it cannot be written.
         """
-        if queue in self._in_use:
-            raise StoreInUse("the queue is in use")
+        async with self._opening:
+            if queue in self._in_use:
+                raise StoreInUse("the queue is in use")
+            await self._groups_ended()
+            await self._discard(queue)
+        self._may_give_back = True
+        self._wait_for_quiet()
+
+    async def _discard(self, queue: int) -> None:
         try:
             await self._do(partial(onthread.discard, queue, self._room))
         except Exception as cause:
             raise self._fails(cause) from cause
-        self._may_give_back = True
-        self._wait_for_quiet()
 
     async def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some of what is in a queue between two entries, as soon as it can be read.
