@@ -34,6 +34,9 @@ OLDEST_SQLITE = (3, 38, 0)
 LOG_PAGES = 4_000
 PAGE_BYTES = 4_096
 ROWS_OF_A_PAGE = 256
+DISCARDED_ROWS = 1_000
+DISCARDED_BYTES = 16 * 2**20
+"""Of what is deleted in one transaction: commits wait for it."""
 BLAMED_SECONDS = 10
 """What was handed out so long before the process was last known to be alive may have ended it."""
 
@@ -62,6 +65,7 @@ _DIED = (
     "UPDATE entries SET taken = 0, deaths = deaths + coalesce("
     f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken"
 )
+_SIZES = f"SELECT rowid, coalesce(length(body), 0) FROM {{}} WHERE queue = ? LIMIT {DISCARDED_ROWS}"
 # A queue of its own for entries of which the queue is damaged, or others would be given them.
 _ADOPT = """
     WITH RECURSIVE used(id) AS (
@@ -173,12 +177,27 @@ class Database:
         with self._transaction():
             self._run.executemany(_RESTORE, queues)
 
-    def discard(self, queue: int) -> None:
-        """Forget a queue and all that is in it, or was set aside."""
+    def discard(self, queue: int) -> bool:
+        """Forget some of what is in a queue or was set aside, else the queue; return whether more is."""
         with self._transaction():
-            self._run.execute("DELETE FROM entries WHERE queue = ?", (queue,))
-            self._run.execute("DELETE FROM aside WHERE queue = ?", (queue,))
+            for table in ("entries", "aside"):
+                if rows := self._some_rows(table, queue):
+                    delete = f"DELETE FROM {table} WHERE rowid = ?"
+                    self._run.executemany(delete, ((row,) for row in rows))
+                    return True
             self._run.execute("DELETE FROM queues WHERE id = ?", (queue,))
+        return False
+
+    def _some_rows(self, table: str, queue: int) -> list[int]:
+        """Return rows of a queue that can be deleted at once."""
+        rows, size = list[int](), 0
+        found = self._run.execute(_SIZES.format(table), (queue,)).fetchall()
+        for row, length in found:
+            rows.append(row)
+            size += length
+            if size >= DISCARDED_BYTES:
+                break
+        return rows
 
     def commit(self, changes: Changes) -> None:
         """Write all of it, or nothing."""

@@ -44,9 +44,9 @@ def queue(
     return database.queue(*key)
 
 
-def discard(queue: int, room: Room | None, database: Database) -> None:
-    """Forget a queue, also on a full disk."""
-    on_the_reserve(room, lambda: database.discard(queue))
+def discard(queue: int, room: Room | None, database: Database) -> bool:
+    """Forget some of a queue, also on a full disk; return whether there is more of it."""
+    return on_the_reserve(room, lambda: database.discard(queue))
 
 
 def page(

@@ -235,7 +235,9 @@ class Store:
             raise self._fails(cause) from cause
 
     async def discard(self, queue: int) -> None:
-        """Forget a queue and all that is in it, or was set aside.
+        """Forget a queue and all that is in it, or was set aside, some at a time.
+
+        It is ended first, so that nobody takes it up; what is left where this is given up can be discarded.
 
         Raises:
             StoreInUse: somebody has it.
@@ -245,13 +247,17 @@ class Store:
             if queue in self._in_use:
                 raise StoreInUse("the queue is in use")
             await self._groups_ended()
-            await self._discard(queue)
+            ended = Changes(ended={queue: self._clock.seconds()})
+            await self._write(partial(onthread.commit, ended, self._room))
+        while await self._write(partial(onthread.discard, queue, self._room)):
+            pass
         self._may_give_back = True
         self._wait_for_quiet()
 
-    async def _discard(self, queue: int) -> None:
+    async def _write(self, work: Callable[[Database], T]) -> T:
+        """Do what writes."""
         try:
-            await self._do(partial(onthread.discard, queue, self._room))
+            return await self._do(work)
         except Exception as cause:
             raise self._fails(cause) from cause
 

@@ -224,3 +224,34 @@ async def test_a_number_of_a_queue_is_not_used_again(tmp_path: Path) -> None:
         await store.close()
 
     assert ids == [1, 2, 3, 4]
+
+
+@virtual
+async def test_a_large_one_is_discarded_some_at_a_time(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    large = await store.queue("p", "large", "journal")
+    store.leave(large.id)
+    for table, columns in [("entries", "1, 0, 0, 0, 0, x''"), ("aside", "1, 0, 0, x'', 0, ''")]:
+        store._database._run.execute(
+            "WITH RECURSIVE each(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM each WHERE n < 5000)"
+            f" INSERT INTO {table} SELECT n, {large.id}, n, {columns} FROM each"
+        )
+    journal = await queue(store)
+    discarding = asyncio.ensure_future(store.discard(large.id))
+    turns = 0
+    while not discarding.done():
+        await store.queues()  # in turn with it
+        turns += 1
+        if turns == 3:
+            discarding.cancel()
+    left = await store.queue("p", "large", "journal")
+    rows = {each.id: each.rows for each in await store.queues()}
+    assert 0 < rows[large.id] < 5_000
+    assert left.id != large.id
+
+    await store.discard(large.id)
+    assert large.id not in {each.id for each in await store.queues()}
+    for table in ("entries", "aside"):
+        assert store._database._run.execute(f"SELECT * FROM {table}").fetchall() == []
+    await journal.close()
+    await store.close()
