@@ -86,7 +86,9 @@ class StoreFolder:
     def _locked(self) -> int:
         """Return the lock, which is ours."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self.path.parent.exists():  # its mode is not given to those above it
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as cause:
             raise self._refused(cause) from cause

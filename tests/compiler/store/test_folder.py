@@ -89,11 +89,12 @@ async def test_only_one_process_has_a_folder(tmp_path: Path) -> None:
 
 @virtual
 async def test_files_are_for_nobody_else_to_read(tmp_path: Path) -> None:
-    store, journal = await opened(tmp_path / "store", [])
+    path = tmp_path / "store" / "0"
+    store, journal = await opened(path, [])
     await journal.append(b"a").stored()
 
-    assert (tmp_path / "store").stat().st_mode & 0o777 == 0o700
-    modes = {each.name: each.stat().st_mode & 0o077 for each in (tmp_path / "store").iterdir()}
+    assert path.parent.stat().st_mode & 0o777 == path.stat().st_mode & 0o777 == 0o700
+    modes = {each.name: each.stat().st_mode & 0o077 for each in path.iterdir()}
     assert modes == {"store.db": 0, "store.db-wal": 0, "lock": 0, "reserve": 0}
     await store.close()
 
