@@ -38,7 +38,7 @@ from headrace.compiler.runtime.storedarrival import (
     payload_of,
 )
 from headrace.compiler.runtime.wayin import NoRoom, PostBody, TooLargeToKeep, at_once
-from headrace.compiler.store.storedrows import ROW_BYTES, SET_ASIDE_FROM
+from headrace.compiler.store.storedrows import ALONE_FROM, ROW_BYTES, SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
 
@@ -263,6 +263,8 @@ class JournalSource(KeptSource):
             if entry.deaths >= SET_ASIDE_FROM:
                 self._set_aside(entry)
                 continue
+            if entry.deaths >= ALONE_FROM:  # a buffer may wait for others, which wait for this one
+                self._clock.call_later(STUCK_SECONDS, self._place.release)
             batch: Batch | None = entry.made
             if batch is None:
                 payload, is_json = payload_of(entry.payload)

@@ -256,3 +256,28 @@ async def test_figures_do_not_wait_for_a_disk_that_hangs(
     assert figures is not None
     assert figures.parts == []
     assert took == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "seconds"),
+    [
+        ({"type": "static", "size": 100}, 30),
+        ({"type": "tumbling", "window_seconds": 60}, 200),
+    ],
+)
+@virtual
+async def test_what_a_buffer_held_at_two_kills_goes_on(
+    tmp_path: Path, buffer: dict[str, object], seconds: float
+) -> None:
+    stuck, out = Gated(is_open=False), Gated()
+    async with engine_on(tmp_path, durable(stuck)) as it:
+        for n in range(20):
+            await post(it, n)
+    with sqlite3.connect(tmp_path / "store" / "0" / "store.db") as database:
+        database.execute("UPDATE entries SET deaths = 2")
+    database.close()
+    async with engine_on(tmp_path, durable(out, buffer=buffer)) as it:
+        await it.clock.sleep(seconds)
+        written = list(out.messages)
+
+    assert written == [*range(20)]
