@@ -85,7 +85,7 @@ def table(columns: str, engine: str = "Memory") -> str:
 @promise("clickhouse.output.fails.slow")
 async def test_an_insert_that_takes_too_long_is_unavailable(access: Access):
     access.ask(table("n Int32, s UInt8 DEFAULT sleep(1)"))
-    with setting(access, "max_execution_time", "0.1"):
+    with setting(access, "max_execution_time", "0.5"):
         failed = await failing(access, N, 1)
     access.ask("DROP TABLE t")
     access.ask(table("n Int32, s UInt8 DEFAULT sleep(5)"))
