@@ -178,6 +178,7 @@ class TestClasses:
         row.get_by_role("link", name="line-pressure").click()
         expect(failures(page, "line-pressure")).to_contain_text("transform 0, map")
         expect(failures(page, "line-pressure").locator(".chip")).to_have_count(0)
+        page.unroute_all(behavior="ignoreErrors")  # it asks again and again, also as it is closed
 
 
 def answered(change: Callable[[dict[str, Any]], object]) -> Callable[[Route], None]:
