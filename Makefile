@@ -61,7 +61,7 @@ $(RUN_TESTS) $(1) -m "timed and $(3)" $(PYTEST) -n 0 || alone=$$?; \
 case $$beside$$alone in 00|05|50) ;; *) exit 1;; esac
 endef
 
-test: .venv/.tests console ## run the tests but the long ones (15 minutes; PYTEST="..." for other arguments)
+test: .venv/.tests console ## run the tests but the long ones (15 to 30 minutes; PYTEST="..." for other arguments)
 	$(call in_two_halves,-p no:schemathesis -p no:anyio,--dist loadgroup --no-loadscope-reorder,not long)
 
 test-all: export KILLS := $(KILLS)
@@ -69,7 +69,7 @@ test-all: .venv/.tests console ## run the long tests, and the generated ones wit
 	$(call in_two_halves,--hypothesis-profile=full,--dist worksteal,(long or hypothesis))
 
 kills: KILLS = 50
-kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; 27 minutes)
+kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; half an hour)
 	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py \
 		tests/whole/durable/test_kills_of_posts.py tests/compiler/store/test_kill.py --timeout 0 -rP $(PYTEST)
 
