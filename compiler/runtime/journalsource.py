@@ -24,6 +24,7 @@ from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson import (
     LARGE,
     SLICE,
+    TURN_SECONDS,
     DecodedBatch,
     WritingTurn,
     decode_large,
@@ -102,6 +103,8 @@ class JournalSource(KeptSource):
         """Those who wait for the group that is being gathered."""
         self._commits: deque[CommitWaiters] = deque()
         """Those who wait for the groups that are not committed, in order."""
+        self._turn_ends = 0.0
+        """When others are to run, at the latest, while there is more to read."""
         self._full_of = (-1, 0.0)
         """How many bytes there were when it was full, and since when."""
         storage.expect(self._name, self)
@@ -164,12 +167,12 @@ class JournalSource(KeptSource):
     ) -> BeingStored:
         if self._commits and self._commits[0].is_late:  # it would be stored, and sent again
             raise self._not_taken(f"the disk has not answered for {STORED_SECONDS:g} s")
-        made: Batch | None = batch if len(batch) <= KEPT_MESSAGES else None
-        if isinstance(batch, DecodedBatch):
+        made = batch if len(batch) <= KEPT_MESSAGES else None
+        if isinstance(made, DecodedBatch):
             if self._large and self._large + size > self._most_bytes:
-                made = None  # it is read from the disk when there is room for it
+                made = None  # it is decoded again when there is room for it
             else:
-                self._count_large(batch, size)
+                self._count_large(made, size)
         try:
             group = journal.journal.append(entry, made)
         except StoreFailed as cause:
@@ -226,6 +229,14 @@ class JournalSource(KeptSource):
         self._freed.set()
 
     @property
+    def _is_gone(self) -> bool:
+        """Whether its pipeline ends for good, and no other one goes on with what is kept."""
+        place = self._place
+        return place.is_disposed or (
+            place.is_deleted and not self._storage.is_expected(self._name, self)
+        )
+
+    @property
     def _name(self) -> tuple[str, str]:
         return self._place.pipeline, self._target
 
@@ -239,7 +250,18 @@ class JournalSource(KeptSource):
         yield ()
         while entries := deque(await journal.journal.read(AT_ONCE)):
             while entries:
+                await self._give_way()
                 yield await self._next(entries)
+
+    async def _give_way(self) -> None:
+        """Let others run, where what was read and worked on since they could has taken its time.
+
+        Nothing else does: of what is in memory there is always more, and to decode it takes as long as a
+        pump takes for a read that has waited.
+        """
+        if self._clock.monotonic() >= self._turn_ends:
+            await self._clock.sleep(0)
+            self._turn_ends = self._clock.monotonic() + TURN_SECONDS
 
     async def _borrowed(self) -> BorrowedJournal:
         """Return the journal, as soon as the store can be read."""
@@ -341,9 +363,7 @@ class JournalSource(KeptSource):
         """Take nothing more. Where its pipeline is gone for good, what is kept is read to its end."""
         place = self._place
         self._is_stopped = True
-        self._drains = place.is_disposed or (
-            place.is_deleted and not self._storage.is_expected(self._name, self)
-        )
+        self._drains = self._is_gone
         self._opened.set()
         self._freed.set()
         if self._journal is not None:
@@ -365,9 +385,7 @@ class JournalSource(KeptSource):
         journal, self._journal = self._journal, None
         if journal is None:
             return
-        is_gone = place.is_disposed or (
-            place.is_deleted and not self._storage.is_expected(name, self)
-        )
+        is_gone = self._is_gone
         entries, size = journal.journal.entries, journal.journal.fill().used
         await journal.give_back(ends=is_gone and (place.is_disposed or not entries))
         if is_gone and entries:

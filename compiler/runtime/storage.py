@@ -168,7 +168,7 @@ class Storage:
         with suppress(StoreFailed):
             journal = await Journal.open(self._store, *name, JOURNAL, 0)
             await journal.end()
-            self._is_listed = False
+            self.changed()
 
     def returned(self, journal: BorrowedJournal) -> bool:
         """Forget who has a journal; return whether that was known."""

@@ -9,6 +9,7 @@ from threading import Event
 
 import pytest
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.beingstored import STORED_SECONDS
 from headrace.compiler.runtime.wayin import NoRoom
@@ -19,6 +20,19 @@ from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.durable import Gated, durable, engine_on, kept, post
 from tests.stand_ins import run
 from tests.virtual import virtual
+
+
+class TurnedAway(Gated):
+    """Cannot be started for ten seconds, and is told no then."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def start(self) -> None:
+        if self._clock.monotonic() < 10:
+            raise OSError("refused")
+        raise BuildRefused(Fault("turned-away", "no"))
 
 
 @virtual
@@ -45,15 +59,9 @@ async def test_who_is_created_while_its_namesake_is_deleted_gets_nothing_of_it(
 
 @virtual
 async def test_what_a_pipeline_kept_that_failed_is_not_its_namesakes(tmp_path: Path) -> None:
-    class TurnedAway(Gated):
-        async def start(self) -> None:
-            if it.clock.monotonic() < 10:
-                raise OSError("refused")
-            raise BuildRefused(Fault("turned-away", "no"))
-
     out = Gated()
     async with engine_on(tmp_path) as it:
-        await run(it, durable(TurnedAway()))
+        await run(it, durable(TurnedAway(it.clock)))
         for n in range(5):
             await post(it, n)
         await it.clock.sleep(60)
@@ -70,15 +78,9 @@ async def test_what_a_pipeline_kept_that_failed_is_not_its_namesakes(tmp_path: P
 
 @virtual
 async def test_a_pipeline_that_failed_goes_on_when_it_is_exchanged(tmp_path: Path) -> None:
-    class TurnedAway(Gated):
-        async def start(self) -> None:
-            if it.clock.monotonic() < 10:
-                raise OSError("refused")
-            raise BuildRefused(Fault("turned-away", "no"))
-
     out = Gated()
     async with engine_on(tmp_path) as it:
-        await run(it, durable(TurnedAway()))
+        await run(it, durable(TurnedAway(it.clock)))
         await post(it, 1)
         await it.clock.sleep(60)
         await it.exchange("p", durable(out, capacity=1000), None)
