@@ -14,6 +14,9 @@ from tests.clients import PATIENCE
 
 T = TypeVar("T")
 
+CANCEL_AGAIN = 1.0
+"""Seconds until who was cancelled, and goes on, is cancelled once more."""
+
 
 class Aside:
     """A loop that runs for as long as a block lasts; what still runs on it then is cancelled."""
@@ -48,11 +51,16 @@ class Aside:
 
 
 async def _cancel_all() -> None:
-    """Cancel what else runs on this loop, and wait until it has ended."""
+    """Cancel what else runs on this loop, and wait until it has ended.
+
+    More than once: `asyncio.wait_for` of Python 3.11 drops a cancellation that comes together with what it
+    waits for.
+    """
     others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    while others:
+        for task in others:
+            task.cancel()
+        _, others = await asyncio.wait(others, timeout=CANCEL_AGAIN)
 
 
 async def beats(seconds: float) -> AsyncIterator[int]:

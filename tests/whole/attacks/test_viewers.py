@@ -18,14 +18,17 @@ from tests.clients import messages_of
 from tests.server import Server, end_with_parent, serving
 from tests.whole.figures import Figure
 
-pytestmark = pytest.mark.long
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timed,
+]
 
 VIEWERS = 200
 READERS = 9
 ROUNDS = 3
 SECONDS = 0.8
-LEAST = 0.6
-"""What is measured on a machine of its own is above 0.85; others use this one as well."""
+LEAST = 0.7
+"""What is measured on a quiet machine is above 0.85."""
 
 CONFIG = [
     {"id": "p", "inputs": [{"type": "http"}]},

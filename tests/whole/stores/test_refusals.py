@@ -34,6 +34,8 @@ START_SECONDS = 12.0
 """What the command takes until it has every driver and connects, on a busy machine."""
 STARTS = 3
 """Who does not answer within 5 s is no refusal: of thirty at once that may be one on a busy machine."""
+PLACE = re.compile(r"config\.json:.*?pipelines\[(\d+)\]").search
+"""Of a line that tells of a refusal, which pipeline it is about."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ def test_a_server_is_not_started_and_tells_every_refusal(
 ) -> None:
     options = linked(tmp_path, connections, SECRETS)
     config = str(written(tmp_path, [*map(using, REFUSALS)]))
-    refused: list[str] = []
+    refused = dict[int, str]()
     for _ in range(STARTS):
         watch = Stopwatch()
 
@@ -246,11 +248,14 @@ def test_a_server_is_not_started_and_tells_every_refusal(
         took = watch.seconds
         assert (ended.returncode, ended.stdout) == (1, "")
         assert took < MOST_SECONDS + START_SECONDS
-        refused = [line for line in ended.stderr.splitlines() if "config.json:" in line]
+        refused |= {
+            int(found[1]): found.string for found in map(PLACE, ended.stderr.splitlines()) if found
+        }
         if len(refused) == len(REFUSALS):
             break
-    for line, said in zip(refused, REFUSALS.values(), strict=True):
-        assert re.search(said, line)
+    assert sorted(refused) == [*range(len(REFUSALS))]
+    for place, said in enumerate(REFUSALS.values()):
+        assert re.search(said, refused[place])
     assert all(secret not in ended.stderr for secret in SECRETS.values())
 
 
