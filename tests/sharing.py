@@ -25,8 +25,11 @@ WAITING = ("console", "whole", "connectors", "services", "specs")
 """Folders whose tests wait for others more than they compute."""
 SHORT = "not long and not timed"
 SHORT_ALONE = "timed and not long"
+LONG = "(long or hypothesis) and not timed"
 ALONE = (SHORT_ALONE, "timed and (long or hypothesis)")
 """What the verbs select."""
+PERHAPS_LONG = ("pytest.mark.long", "hypothesis", "schemathesis")
+"""One of them is in each file that has long or generated tests."""
 WHOLLY_LONG = ("\npytestmark = pytest.mark.long\n", "\npytestmark = [\n    pytest.mark.long,\n")
 """In a file none of whose tests are short."""
 TIMED = "pytest.mark.timed"
@@ -36,11 +39,13 @@ TIMED = "pytest.mark.timed"
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files that have no tests that are wanted: all of them together are long to import."""
     wanted = config.option.markexpr
-    if wanted not in (SHORT, *ALONE) or collection_path.is_dir():
+    if wanted not in (SHORT, LONG, *ALONE) or collection_path.is_dir():
         return None
     if collection_path.suffix != ".py":
-        return True if wanted in ALONE else None
+        return True if wanted != SHORT else None
     text = collection_path.read_text()
+    if wanted == LONG:
+        return None if any(each in text for each in PERHAPS_LONG) else True
     is_long = wanted in (SHORT, SHORT_ALONE) and any(mark in text for mark in WHOLLY_LONG)
     return True if is_long or (wanted in ALONE and TIMED not in text) else None
 

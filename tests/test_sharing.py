@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
-from tests.sharing import WHOLLY_LONG
+from tests.sharing import PERHAPS_LONG, WHOLLY_LONG
 
 TESTS = Path(__file__).parent
 
@@ -30,3 +31,10 @@ def test_what_is_left_to_the_long_tests_is_among_them() -> None:
 
     assert len(left_out) > 10
     assert [file for file, source in left_out.items() if not is_marked(source)] == []
+
+
+def test_no_file_is_left_out_of_the_long_tests_that_has_some() -> None:
+    for file in (*TESTS.rglob("test_*.py"), *TESTS.parent.glob("specs/*/test_*.py")):
+        source = file.read_text()
+        if not any(each in source for each in PERHAPS_LONG):
+            assert re.search(r"^\s*@(given|pytest.mark.long)", source, re.M) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.rooms import REPOSITORY
-from tests.sharing import ALONE, SHORT, SHORT_ALONE
+from tests.sharing import ALONE, LONG, SHORT, SHORT_ALONE
 
 STAND_IN = """#!/bin/sh
 case "$*" in *"-n 0") echo alone; exit {alone};; *) echo beside; exit {beside};; esac
@@ -25,9 +25,9 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_each_test_is_in_one_half_of_its_verb() -> None:
     selected = re.findall(r'-m "([^"]+)"', make("-n", "test", "test-all").stdout)
-    short, short_alone, _, full_alone = selected
+    short, short_alone, full, full_alone = selected
 
-    assert (short, short_alone, full_alone) == (SHORT, *ALONE)
+    assert (short, full, short_alone, full_alone) == (SHORT, LONG, *ALONE)
     assert short_alone == SHORT_ALONE
     for long, timed, hypothesis in product([False, True], repeat=3):
         marks = {"long": long, "timed": timed, "hypothesis": hypothesis}
