@@ -22,6 +22,8 @@ origin: whatever the source needs to `describe` or `acknowledge` it; None when i
 
 INBOX_BATCHES = 100
 """Batches that a reader of another pipeline has accepted and not read yet, at most."""
+READY_BYTES = 4 * 2**20
+"""Of what is stored, what waits in memory for a reader that keeps up."""
 INBOX_TAKEN = 16
 """Those that it takes out at once, which are not in its pipeline yet."""
 
@@ -57,6 +59,9 @@ class Source(ABC):
     """True: messages may already carry metadata of their own pipeline; a `merge` envelope under the same
     field adds to it, and what is there wins."""
 
+    takes_back: ClassVar[bool] = False
+    """Whether arrivals are wanted back that were handed out, go no further, and are not acknowledged."""
+
     max_batch: int = 1
     """Most messages of a coalesced batch (raw sources)."""
 
@@ -87,6 +92,13 @@ class Source(ABC):
 
     def acknowledge(self, origins: Sequence[Any]) -> None:
         """Tell the broker that these arrivals need not come again."""
+
+    def take_back(self, origins: Sequence[Any]) -> None:
+        """Have arrivals back, in order, of a source that ``takes_back``."""
+
+    def comes_again(self) -> bool:
+        """Return whether all that was handed out and is not acknowledged comes again: it is not lost."""
+        return False
 
     def stop(self) -> bool:
         """Ask to end after handing out what was already accepted.

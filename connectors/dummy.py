@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import FedBy, Input
+from headrace.compiler.component.durableinput import DurableInput, durably
+from headrace.compiler.component.families import FedBy
 from headrace.compiler.component.promises import IN_PIPELINE, InputPromises
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Arrival, Source
@@ -31,10 +32,11 @@ INPUT = InputPromises(
     twice="nothing",
     waiting=None,
 )
+DURABLE_INPUT = durably(INPUT)
 
 
 class DummyInput(
-    Input, kind="dummy", listed=1, elsewhere="demo demo_logs fake generate generator sine"
+    DurableInput, kind="dummy", listed=1, elsewhere="demo demo_logs fake generate generator sine"
 ):
     """Generate one message per interval, with `value` and `current_time`.
 
@@ -45,7 +47,7 @@ class DummyInput(
     Units: seconds.
     """
 
-    promises: ClassVar = (INPUT,)
+    promises: ClassVar = (INPUT, DURABLE_INPUT)
     fed_by: ClassVar[FedBy] = "clock"
     is_raw: ClassVar[bool] = False
 
@@ -72,6 +74,10 @@ class DummyInput(
         default=60,
         elsewhere="wavelength",
     )
+
+    def kept_as(self) -> str:
+        """Return its kind: it reads nothing that would tell one from another."""
+        return self.kind
 
     def source(self, ctx: Context) -> Source:
         """Start the sine."""

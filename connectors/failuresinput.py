@@ -76,6 +76,8 @@ class FailuresInput(
         elsewhere="max_bytes buffer_size",
     )
 
+    lacks: ClassVar = {"durable": "failures are told of, and none is kept"}
+
     def rules(self) -> Iterator[Fault]:
         """Refuse what is named twice."""
         for key in ("upstream", "stages"):

@@ -215,7 +215,9 @@ class StubContext:
     def admit(self, ingress: Ingress) -> None:
         self.ingress = ingress
 
-    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
+    def attach(
+        self, upstream: str, wanted: Sequence[Condition] = (), *, on_delivery: bool = False
+    ) -> Source:
         return self._upstreams[upstream]
 
     def hear(self, wanted: WantedFailures) -> Source:

@@ -173,19 +173,24 @@ class _Explaining:
                 yield "one generated loop"
 
     def _acknowledges(self) -> Iterator[str]:
-        inboxes = "".join(f" and is in the inbox of '{id}'" for id in dict(self.readers))
+        beyond = "".join(
+            f" and every output of '{id}'"
+            if reader.is_acknowledged_late
+            else f" and is in the inbox of '{id}'"
+            for id, reader in dict(self.readers).items()
+        )
         for index, component in enumerate(self.config.inputs):
             promised = component.promised()
             if component.is_durable:
-                said = (
-                    f"{component.kind}, when it is on the disk; kept there until all of it has left"
-                )
-                said += f" every output{inboxes}"
+                who = f"{component.kind}, when it is on the disk"
+                if component.unacknowledged:
+                    who = f"nobody ({component.unacknowledged}), and is on the disk at once"
+                said = f"{who}; kept there until all of it has left every output{beyond}"
             elif not promised.is_acknowledged:
                 nothing = f"{component.kind}{_plain(promised.when)} has nothing to acknowledge"
                 said = f"nobody: {component.unacknowledged or nothing}"
-            elif component.ack == "on_delivery":
-                said = f"{component.kind}, when all of a message has left every output{inboxes}"
+            elif component.is_acknowledged_late:
+                said = f"{component.kind}, when all of a message has left every output{beyond}"
             else:
                 said = f"{component.kind}, as it arrives"
             yield said if len(self.config.inputs) == 1 else f"inputs[{index}]: {said}"

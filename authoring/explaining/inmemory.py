@@ -81,6 +81,7 @@ def in_memory(config: PipelineConfig, readers: Iterable[tuple[str, Input]]) -> I
         waits=_summed(
             [
                 *(amount for _, amounts in before for amount in amounts),
+                *_stored(config.inputs),
                 *(amount for _, amount in under_way),
                 *held,
                 *in_outputs,
@@ -112,6 +113,14 @@ def _before(component: Input) -> Iterator[Amount]:
     """Yield what waits before the pipeline."""
     waiting = component.promised().waiting
     yield from () if waiting is None else map(Amount.bounded, waiting.given(component))
+
+
+def _stored(inputs: Iterable[Input]) -> Iterator[Amount]:
+    """Yield what is in memory of that which is on the disk as well."""
+    for each in inputs:
+        waiting = each.promised().waiting
+        if waiting is not None and waiting.stored is not None:
+            yield Amount.bounded(waiting.stored)
 
 
 def _under_way(component: Input) -> Amount:

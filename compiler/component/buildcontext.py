@@ -127,9 +127,9 @@ class KeepBounds(NamedTuple):
 
     max_bytes: int
     """On the disk."""
-    most_arrivals: int
-    """That are being stored at a time."""
-    most_bytes: int | None
+    most_arrivals: int | None = None
+    """That are being stored at a time; None: any number."""
+    most_bytes: int | None = None
     """In memory, of those and of large ones that are on their way; None: any number."""
 
 
@@ -332,10 +332,13 @@ class Context(Protocol):
             BuildRefused: nothing can be kept here.
         """
 
-    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
+    def attach(
+        self, upstream: str, wanted: Sequence[Condition] = (), *, on_delivery: bool = False
+    ) -> Source:
         """Return the bounded inbox that receives what another pipeline hands on.
 
-        Of that, the messages for which all that is ``wanted`` holds; nothing else is ever in it.
+        Of that, the messages for which all that is ``wanted`` holds; nothing else is ever in it. They count
+        as delivered for the upstream when they are in it, or ``on_delivery`` when they are acknowledged.
         """
 
     def hear(self, wanted: WantedFailures) -> Source:

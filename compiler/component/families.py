@@ -183,6 +183,11 @@ class Input(Component, family="input"):
     )
 
     @property
+    def is_acknowledged_late(self) -> bool:
+        """Whether somebody is told of a message when all of it has left the outputs."""
+        return self.ack == "on_delivery"
+
+    @property
     def is_durable(self) -> bool:
         """Whether what arrives is kept on the disk until it has left the outputs."""
         return False

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Promising: TypeAlias = "Component | type[Component]"
 """A component, or a kind of them."""
 
+ON_DISK = ", and on the disk as many bytes as `durable` says"
 BYTES = "bytes"
 """The unit of a bound that is told as a size: ``64 MiB``."""
 
@@ -153,12 +154,15 @@ class Waiting(Promises):
     """What the bounds leave out: follows them."""
     taken: int = 0
     """What is taken out of it at once, and has to be added to the first bound."""
+    stored: MemoryBound | None = None
+    """What is in memory of that which is on the disk as well; None: nothing is."""
 
     def texts(self, component: Promising) -> Iterator[tuple[str, str]]:
         """Yield how much waits, and what happens beyond that."""
         bounds = [each.told(component) for each in self.bounds]
         between = " or " if self.joined == "or" else ", and "
-        yield "waits", between.join(bounds) + self.more
+        kept = f", and {self.stored}{ON_DISK}" if self.stored is not None else ""
+        yield "waits", between.join(bounds) + self.more + kept
         yield "beyond", self.beyond
 
     def given(self, component: Component) -> list[MemoryBound]:

@@ -45,9 +45,11 @@ _MOST_LISTED = 50
 def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnostic]:
     """Yield the remarks on pipelines that run together, ``order`` being that of dependency."""
     ends: dict[str, Passing] = {}
+    forgetful = set[str]()
     for draft in (drafts[place] for place in order):
         for part in draft.parts():
             yield from literal_references(part)
+        yield from _waited_for_in_vain(draft, forgetful)
         end = yield from _along(draft, ends)
         yield from _starved(draft)
         yield from _kept_waiting(draft)
@@ -104,6 +106,35 @@ def _starved(draft: Draft) -> Iterator[Diagnostic]:
         if isinstance(part.built, Input):
             found = map(part.built.starved_by, _holders(part.built, draft.transforms))
             yield from islice((part.site.diagnose(each) for each in found if each is not None), 1)
+
+
+def _waited_for_in_vain(draft: Draft, forgetful: set[str]) -> Iterator[Diagnostic]:
+    """Yield the inputs that have an upstream wait of which nothing comes again anyway.
+
+    ``forgetful`` are the pipelines before of which nothing does: this one may become one of them.
+    """
+    comes_again = False
+    for part in draft.inputs:
+        if not isinstance(part.built, Input):
+            comes_again = True  # who knows
+            continue
+        read = [name for _, name in upstreams(part.settings())]
+        is_late = part.built.is_acknowledged_late
+        if is_late and (name := next((each for each in read if each in forgetful), None)):
+            fault = Fault(
+                "nothing-to-acknowledge",
+                f"no input of '{name}' is durable or acknowledges on_delivery, so nothing comes again that"
+                " it waits for here",
+                '"on_delivery"',
+                f"'durable' on the inputs of '{name}', or no 'upstream_ack'",
+                path=("upstream_ack",),
+                severity=Severity.WARNING,
+            )
+            yield part.site.diagnose(fault)
+        else:
+            comes_again |= part.built.is_durable or is_late
+    if draft.id is not None and not comes_again:
+        forgetful.add(draft.id)
 
 
 def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 from reactivex import Observable
 
-from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.buildcontext import Context, KeepBounds, KeptSource, Operator
+from headrace.compiler.component.durable import DurableOptions, durable_of
+from headrace.compiler.component.durableinput import DurableInput
 from headrace.compiler.component.families import Component, Input, Output
 from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
@@ -18,15 +20,20 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
 from headrace.compiler.lowering.chainends import PassWatch
 from headrace.compiler.lowering.holding import Holding, holding
-from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.built import BuiltComponents, InputReader
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.intake import StoringIntake
+from headrace.compiler.runtime.journalsource import JournalSource
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
 from headrace.compiler.runtime.retryingwriter import RetryingWriter
+from headrace.compiler.runtime.storedbatches import StoredBatches
+from headrace.compiler.runtime.storedinput import StoredInput, Unchanged
+from headrace.compiler.runtime.storedpayloads import StoredPayloads
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
@@ -60,7 +67,6 @@ class Builder:
         faults = [] if config.state is None else self._world.missing(config.state)
         if faults:  # whatever uses it could only say the same again
             return [config.diagnose(fault, ("state",)) for fault in faults]
-        parts.comes_again = all(each.is_durable for each in config.inputs)
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
         self._expect_losses()
@@ -116,19 +122,77 @@ class Builder:
         """Return what an input delivers, through its own buffer."""
         place = self.place("inputs", index)
         source = self._world.environment.source(component, place)
-        pump = pump_over(
+        reader: InputReader
+        if isinstance(component, DurableInput) and (durable := durable_of(component.durable)):
+            reader = self._kept(component, durable, source, place)
+        else:
+            reader = self._pump(
+                source,
+                component,
+                place,
+                acknowledges=component.acknowledges or component.is_acknowledged_late,
+            )
+        buffers = [] if component.buffer is None else [input_buffer(component.buffer, place)]
+        self._parts.readers.append(reader)
+        return reader.observable().pipe(*buffers)
+
+    def _pump(
+        self, source: Source, component: Input, place: ComponentContext, *, acknowledges: bool
+    ) -> Pump:
+        """Return what reads a source into the chain."""
+        self._parts.coming_again.append(source.comes_again)
+        return pump_over(
             source,
             component,
             place,
             self._parts,
             self._world,
             self._broke,
-            acknowledges=component.acknowledges or component.is_durable,
+            acknowledges=acknowledges,
             recorder=_recorder(source, component, place, self._world),
         )
-        buffers = [] if component.buffer is None else [input_buffer(component.buffer, place)]
-        self._parts.pumps.append(pump)
-        return pump.observable().pipe(*buffers)
+
+    def _kept(
+        self,
+        component: DurableInput,
+        durable: DurableOptions,
+        source: Source,
+        place: ComponentContext,
+    ) -> InputReader:
+        """Return what reads a durable input: what its source reads is stored first, if it is not yet."""
+        if isinstance(source, KeptSource):
+            return self._pump(source, component, place, acknowledges=True)
+        reading = self.place("inputs", place.index)  # it has a link of its own
+        target = self._kept_as(component, place.index)
+        kept: JournalSource
+        if source.is_raw:
+            kept = StoredPayloads(
+                place.storage, reading, target, durable.max_bytes, source.max_batch
+            )
+        else:
+            bounds = KeepBounds(durable.max_bytes)
+            kept = StoredBatches(place.storage, reading, target, bounds, None)
+        return StoredInput(
+            Pump(
+                source,
+                Unchanged(source, self._parts.decoding, None, place.clock, False, place.leave_out),
+                place,
+                self._world.turns,
+                self._broke,
+                acknowledges=False,
+                on_delivery=component.acknowledges,
+            ),
+            StoringIntake(source, kept, place, is_sent_again=component.acknowledges),
+            self._pump(kept, component, reading, acknowledges=True),
+            self._broke,
+        )
+
+    def _kept_as(self, component: DurableInput, index: int) -> str:
+        """Return what it is kept as: with a number behind it, if others before it read the same."""
+        name = component.kept_as()
+        before = self._config.inputs[:index]
+        same = sum(isinstance(each, DurableInput) and each.kept_as() == name for each in before)
+        return f"#{same + 1} {name}" if same else name
 
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
@@ -191,7 +255,7 @@ def pump_over(
         world.turns,
         broke,
         acknowledges=acknowledges,
-        on_delivery=component.is_durable or component.ack == "on_delivery",
+        on_delivery=component.is_durable or component.is_acknowledged_late,
         recorder=recorder,
     )
 

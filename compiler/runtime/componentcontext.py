@@ -59,7 +59,6 @@ from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
-from headrace.compiler.runtime.journalsource import JournalSource
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.monitoring.losses import (
@@ -70,9 +69,11 @@ from headrace.compiler.runtime.monitoring.losses import (
 )
 from headrace.compiler.runtime.monitoring.outageevents import GoingOnEvent, WaitingEvent
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
+from headrace.compiler.runtime.owinginbox import InboxOwner, OwingInboxes
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.storage import Storage
+from headrace.compiler.runtime.storedbatches import StoredBatches
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
 from headrace.compiler.schema.records import Record
@@ -86,8 +87,9 @@ log = logging.getLogger("headrace.pipeline")
 _C = TypeVar("_C", bound=Connection)
 _R = TypeVar("_R")
 
-Attach = Callable[[str, Select | None], Source]
-"""Returns the inbox that receives what a pipeline hands on; of some of it, with what selects that."""
+Attach = Callable[[str, Select | None, InboxOwner | None], Source]
+"""Returns the inbox that receives what a pipeline hands on; of some of it, with what selects that. For an
+owner, the pipeline waits until that is written."""
 
 NOTHING: Batch = []
 """No messages: nothing is lost by most failures of inputs."""
@@ -108,6 +110,7 @@ class World:
         base: Path | None,
         buckets: Buckets,
         attach: Attach,
+        owing: OwingInboxes,
         failure_readers: FailureReaders,
         listen: Callable[[FailureInbox], None],
         storage: Storage,
@@ -127,6 +130,8 @@ class World:
         self.base = base
         self.buckets = buckets
         self.attach = attach
+        self.owing = owing
+        """The inboxes of those who have their upstreams wait."""
         self.failure_readers = failure_readers
         self.listen = listen
         """Has an inbox take failures, now or when it takes over."""
@@ -404,11 +409,20 @@ class ComponentContext:
             else FormattedWayIn(self.pipeline, ingress, large, format, self.clock)
         )
 
-    def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
+    @property
+    def storage(self) -> Storage:
+        """The store of the engine.
+
+        Raises:
+            BuildRefused: nothing can be kept here.
+        """
         storage = self._world.storage
         if fault := storage.fault():
             raise BuildRefused(fault)
-        return JournalSource(storage, self, target, bounds, format)
+        return storage
+
+    def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
+        return StoredBatches(self.storage, self, target, bounds, format)
 
     @property
     def comes_again(self) -> bool:
@@ -421,12 +435,20 @@ class ComponentContext:
         return self._parts.is_deleted
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether its pipeline was refused, or given up before it ran."""
+        return self._parts.is_withdrawn
+
+    @property
     def is_disposed(self) -> bool:
         """Whether its pipeline ends as somebody has deleted it."""
         return self._parts.is_disposed
 
-    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
-        return self._world.attach(upstream, self.selecting(wanted) if wanted else None)
+    def attach(
+        self, upstream: str, wanted: Sequence[Condition] = (), *, on_delivery: bool = False
+    ) -> Source:
+        select = self.selecting(wanted) if wanted else None
+        return self._world.attach(upstream, select, self if on_delivery else None)
 
     def selecting(self, wanted: Sequence[Condition]) -> Select:
         """Return what makes the way to the component, on which conditions are looked at."""
@@ -455,10 +477,10 @@ class ComponentContext:
             if each.release is not None and (count := each.count()):
                 released += count
                 each.release()
-        return released
+        return released + self._world.owing.release(self.pipeline)
 
     def held(self) -> int:
-        return self._parts.held
+        return self._parts.held + self._world.owing.held(self.pipeline)
 
     def claim(self, key: str) -> None:
         called = f"'{self.pipeline}' {self.place}"

@@ -101,6 +101,7 @@ class Engine:
             base=base,
             buckets=self.state,
             attach=self.graph.attach,
+            owing=self.graph.owing,
             failure_readers=self.graph.failure_readers,
             listen=self.graph.listen,
             environment=environment,

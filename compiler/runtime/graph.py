@@ -28,6 +28,7 @@ from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.inbox import Inbox
+from headrace.compiler.runtime.owinginbox import InboxOwner, OwingInbox, OwingInboxes
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.selecting import Select
 from headrace.compiler.text.diagnostics import Diagnostic
@@ -49,12 +50,17 @@ class Graph:
         self.outlets: defaultdict[str, Outlet] = defaultdict(Outlet)
         """By id, what inboxes subscribe to: whoever runs under the id hands on to them."""
         self.failure_readers = FailureReaders()
+        self.owing = OwingInboxes()
 
     def attach(
-        self, upstream: str, select: Select | None = None, make: InboxKind = Inbox
+        self,
+        upstream: str,
+        select: Select | None = None,
+        owner: InboxOwner | None = None,
+        make: InboxKind = Inbox,
     ) -> Source:
         """Return a new inbox that what ``upstream`` hands on is put into from now on."""
-        inbox = self.inbox(upstream, self.pipelines, select, make)
+        inbox = self.inbox(upstream, self.pipelines, select, owner, make)
         self.join(inbox)
         return inbox
 
@@ -63,15 +69,20 @@ class Graph:
         upstream: str,
         running: Iterable[str],
         select: Select | None = None,
+        owner: InboxOwner | None = None,
         make: InboxKind = Inbox,
     ) -> Inbox:
         """Return a new inbox that nothing is put into yet.
+
+        With an ``owner`` the upstream waits until what is put into it is written.
 
         Raises:
             BuildRefused: nobody of those ``running`` has the id that it is to read.
         """
         if upstream not in running:
             raise BuildRefused(missing_upstream(upstream, list(running)))
+        if owner is not None:
+            return OwingInbox(upstream, self._detach, self._waits_for, select, owner, self.owing)
         return make(upstream, self._detach, self._waits_for, select)
 
     def join(self, inbox: Inbox) -> None:

@@ -126,8 +126,11 @@ class GraphChanges:
         ended = self._pipelines.pop(pipeline, None)
         if ended is None:
             raise UnknownPipeline(pipeline)
+        ends = self._world.clock.monotonic() + ENDING_SECONDS
         with self._lock.leaving():
             await ended.stop(ENDING_SECONDS, is_disposed=True)
+            self._graph.owing.release(pipeline)
+            await ended.let_go(max(ends - self._world.clock.monotonic(), 0.0))
         self._graph.forget(pipeline)
         self._graph.settle()
 
@@ -252,12 +255,16 @@ class GraphChanges:
                 self._graph.remove(each)
             await asyncio.gather(*(each.stop(left) for each in layer))
 
-        await upstream_first(dict(self._pipelines), end_layer)
+        ending = dict(self._pipelines)
+        await upstream_first(ending, end_layer)
+        left = max(deadline - self._world.clock.monotonic(), 0.0)
+        await asyncio.gather(*(each.let_go(left) for each in ending.values()))
 
     async def _withdraw(self, made: Sequence[Pipeline]) -> None:
         """Take back pipelines that never ran: nothing is left of them."""
         for each in made:
             self._graph.remove(each)
+            each.parts.is_withdrawn = True
         with self._lock.leaving():
             await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:

@@ -42,7 +42,8 @@ class Inbox(Source):
         self.subscription: DisposableBase = Disposable()
         """To its upstream, once it has one."""
         self._detach, self._waits_for = detach, waits_for
-        self._batches: deque[Batch] = deque()
+        self._accepted: deque[Any] = deque()
+        """What waits to be read: batches."""
         self._waiting: deque[Delivery] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
@@ -63,17 +64,22 @@ class Inbox(Source):
         self._arrived.set()
 
     def _put(self, delivery: Delivery) -> None:
-        if len(self._batches) < INBOX_BATCHES:
-            if not self._batches:  # otherwise nobody waits
+        accepted = self._accepted
+        if len(accepted) < INBOX_BATCHES:
+            if not accepted:  # otherwise nobody waits
                 self._arrived.set()
-            self._batches.append(delivery.batch)
-            delivery.done()
+            self._accept(delivery)
         else:
             self._waiting.append(delivery)
 
+    def _accept(self, delivery: Delivery) -> None:
+        """Have a batch wait to be read, for which there is room."""
+        self._accepted.append(delivery.batch)
+        delivery.done()
+
     def queue(self) -> QueueFill:
         """Return how many batches wait to be read."""
-        return QueueFill("batches", len(self._batches), INBOX_BATCHES)
+        return QueueFill("batches", len(self._accepted), INBOX_BATCHES)
 
     def waits_for(self) -> str | None:
         """Return that nobody hands anything on."""
@@ -85,9 +91,10 @@ class Inbox(Source):
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Yield what has been accepted, a few batches at a time."""
-        while self._batches or not self._stopping:
-            if self._batches:
-                yield [(self._next(), None) for _ in range(min(INBOX_TAKEN, len(self._batches)))]
+        accepted = self._accepted
+        while accepted or not self._stopping:
+            if accepted:
+                yield [self._next() for _ in range(min(INBOX_TAKEN, len(accepted)))]
             else:
                 self._arrived.clear()
                 await self._arrived.wait()
@@ -96,13 +103,12 @@ class Inbox(Source):
             if self._broken is not None:
                 raise Ended(f"nothing can be read any more: {self._broken}") from self._broken
 
-    def _next(self) -> Batch:
-        batch = self._batches.popleft()
+    def _next(self) -> Arrival:
+        """Take what is read next."""
+        batch: Batch = self._accepted.popleft()
         if self._waiting:
-            delivery = self._waiting.popleft()
-            self._batches.append(delivery.batch)
-            delivery.done()
-        return batch
+            self._accept(self._waiting.popleft())
+        return batch, None
 
     def stop(self) -> bool:
         """Accept nothing more; what was accepted or waits is read out, then the input ends."""
@@ -114,10 +120,10 @@ class Inbox(Source):
     def close(self) -> list[int]:
         """Settle what nobody will read any more, so that the upstream is not held up."""
         self.stop()
-        lost = [*map(len, self._batches), *(len(each.batch) for each in self._waiting)]
+        lost = [*map(len, self._accepted), *(len(each.batch) for each in self._waiting)]
         if self._selecting is not None:
             lost += self._selecting.close()
-        self._batches.clear()
+        self._accepted.clear()
         while self._waiting:
             self._waiting.popleft().done()
         return lost
@@ -133,7 +139,7 @@ class Peek(Inbox):
     def take(self, delivery: Delivery) -> None:
         """Accept what is wanted of a batch while there is room."""
         looking = 0 if self._selecting is None else self._selecting.waiting()
-        if len(self._batches) + looking < INBOX_BATCHES:
+        if len(self._accepted) + looking < INBOX_BATCHES:
             super().take(Delivery(delivery.batch, OWED_TO_NOBODY))
         delivery.done()
 

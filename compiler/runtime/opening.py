@@ -61,7 +61,7 @@ class Opening:
 
     async def disconnect(self) -> None:
         """Let go of the brokers of all inputs."""
-        await asyncio.gather(*(pump.finish() for pump in self._parts.pumps))
+        await asyncio.gather(*(reader.finish() for reader in self._parts.readers))
 
     async def _open(self, seconds: float, *, is_awaited: bool) -> list[RefusedComponent]:
         connecting, starting = await asyncio.gather(
@@ -72,7 +72,7 @@ class Opening:
         return [*connecting, *starting]
 
     async def _connect(self, seconds: float) -> list[RefusedComponent]:
-        tasks = [asyncio.ensure_future(pump.open()) for pump in self._parts.pumps]
+        tasks = [asyncio.ensure_future(reader.open()) for reader in self._parts.readers]
         if not tasks:
             return []
         try:

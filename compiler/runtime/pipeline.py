@@ -2,7 +2,8 @@
 
 Its end comes from its inputs (the last one is gone: `failed`) or from outside (`stop`). Either way
 completion runs through the chain, so what is held is released through the rest of it; the writers
-drain; and every output is finished once.
+drain; and every output is finished once. Its brokers are let go of when those have written it who read it
+and have it wait for that.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Pipeline:
         self._bringing_up: asyncio.Task[None] | None = None
         self._subscription: DisposableBase = Disposable()
         self._finishing: asyncio.Task[None] | None = None
-        self._is_finished = asyncio.Event()
+        self._is_drained, self._is_finished = asyncio.Event(), asyncio.Event()
         self._text: tuple[PipelineConfig, bytes] | None = None
 
     @property
@@ -103,7 +104,7 @@ class Pipeline:
     @property
     def in_flight(self) -> int:
         """Batches on their way."""
-        return sum(pump.window.used for pump in self.parts.pumps)
+        return sum(reader.window.used for reader in self.parts.readers)
 
     def text(self) -> bytes:
         """Return its id and config as JSON, secrets as templates. Encoded once: no config changes."""
@@ -153,7 +154,7 @@ class Pipeline:
     def _turned_down(self, refused: list[RefusedComponent]) -> None:
         """The other side says no, too late to refuse anything: there are the failures to tell."""
         for stage, index, cause in refused:
-            opened = self.parts.pumps if stage == "input" else self.parts.writers
+            opened = self.parts.readers if stage == "input" else self.parts.writers
             opened[index].turned_down(cause)
         self._discard()
         self._fail()
@@ -242,8 +243,15 @@ class Pipeline:
     async def _drain_and_close(self) -> None:
         for each in self.parts.writers:
             await each.drain()
+        if self._world.owing.owes(self.id):
+            self._is_drained.set()
+            await self._world.owing.written(self.id)
         await self._close()
         self.parts.hidden.let_go()  # not before: a sink may still fail as it finishes
+        self._end_of_all()
+
+    def _end_of_all(self) -> None:
+        self._is_drained.set()
         self._is_finished.set()
 
     async def _close(self) -> None:
@@ -258,8 +266,11 @@ class Pipeline:
 
     async def _let_go(self) -> None:
         """Give back what its components have, and have others hear no more of it."""
-        closing, self.parts.closing = self.parts.closing, []
-        for action in closing:
+        closing = self.parts.closing
+        for _ in range(
+            len(closing)
+        ):  # some of them are to be done once more, should it be closed again
+            action = closing.pop(0)
             try:
                 async with self._world.clock.timeout(CLOSING_SECONDS):
                     await action()
@@ -274,7 +285,7 @@ class Pipeline:
         """Have brokers keep nothing for the inputs. What they were sent is not asked for any more."""
         try:
             async with self._world.clock.timeout(FORGET_SECONDS):
-                await asyncio.gather(*(pump.forget() for pump in self.parts.pumps))
+                await asyncio.gather(*(reader.forget() for reader in self.parts.readers))
         except Exception as cause:
             why = self._world.secrets.redact(str(cause)) or "it does not answer"
             log.warning("pipeline '%s': a broker may keep what it had for it: %s", self.id, why)
@@ -285,7 +296,8 @@ class Pipeline:
         """End politely, within ``seconds``; then end whatever still hangs.
 
         Inputs stop reading, what was taken goes through, held messages are released, outputs drain and
-        finish. What is not out by then is lost and counted. ``is_deleted``: it will not come back, so
+        finish. What is not out by then is lost and counted. Where readers have it wait until they have
+        written what it handed on, `let_go` is what ends it. ``is_deleted``: it will not come back, so
         brokers need keep nothing for it; ``is_disposed``: because somebody has deleted it.
         """
         self.parts.is_deleted, self.parts.is_disposed = is_deleted or is_disposed, is_disposed
@@ -297,9 +309,23 @@ class Pipeline:
             else:
                 await self._stop(seconds)
         finally:
-            self.parts.hidden.let_go()
+            if self._is_finished.is_set():
+                self.parts.hidden.let_go()
             if self._recorded is not None:
                 self._history.end(self._recorded)
+
+    async def let_go(self, seconds: float) -> None:
+        """After `stop`: end when those have written it who read it, within ``seconds``."""
+        for most in (seconds, LAST_SECONDS):
+            try:
+                async with self.clock.timeout(most):
+                    await self._is_finished.wait()
+                return
+            except TimeoutError:
+                if self._world.owing.owes(self.id):
+                    break
+        await self._force()
+        self.parts.hidden.let_go()
 
     async def _abort(self) -> None:
         """End before anything ran: sinks that came up are finished, inputs were never read."""
@@ -309,18 +335,18 @@ class Pipeline:
         await self._opening.cancel()
         self._discard()
         await self._close()
-        self._is_finished.set()
+        self._end_of_all()
 
     async def _stop(self, seconds: float) -> None:
         if self._lifecycle.phase is Phase.RUNNING:
             self._lifecycle.stop()
-            for pump in self.parts.pumps:
-                pump.stop()
+            for reader in self.parts.readers:
+                reader.stop()
         for outage in self.parts.outages:
             outage.hurry()
         try:
             async with self._world.clock.timeout(seconds):
-                await self._is_finished.wait()
+                await self._is_drained.wait()
         except TimeoutError:
             await self._force()
 
@@ -340,7 +366,9 @@ class Pipeline:
                 await self._close()
         except TimeoutError:
             log.warning("pipeline '%s': an output did not finish in time", self.id)
+        finally:
+            self._end_of_all()
 
     def _discard(self) -> None:
-        for pump in self.parts.pumps:
-            pump.discard()
+        for reader in self.parts.readers:
+            reader.discard()

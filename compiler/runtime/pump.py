@@ -262,7 +262,10 @@ class Pump:
         try:
             await recorder.take(arrivals, self._turn)
         except asyncio.CancelledError:
-            self._unsent = () if self._on_delivery else [self._size(each) for each, _ in arrivals]
+            if not self._on_delivery:
+                self._unsent = [self._size(each) for each, _ in arrivals]
+            elif self._source.takes_back:
+                self._source.take_back([origin for _, origin in arrivals])
             raise
 
     def _size(self, payload: Any) -> int:
@@ -314,7 +317,10 @@ class Pump:
     def _leave(self, unpacked: Iterable[Unpacked | None]) -> None:
         """Note what goes no further, unless it comes again."""
         left = (each for each in unpacked if each is not None)
-        self._unsent = () if self._on_delivery else [len(batch) for batch, _ in left]
+        if not self._on_delivery:
+            self._unsent = [self._unpacking.count(batch) for batch, _ in left]
+        elif self._source.takes_back:
+            self._source.take_back([origin for _, origins in left for origin in origins])
 
     def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
         """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""

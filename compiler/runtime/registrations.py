@@ -48,16 +48,23 @@ class Registrations:
     """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    comes_again: bool = False
-    """Whether all that arrives is kept on the disk until it has left the outputs."""
+    coming_again: list[Callable[[], bool]] = field(default_factory=list)
+    """Of each input: whether all that it handed out and that is not acknowledged comes again."""
     is_deleted: bool = False
     """Whether it ends as its pipeline is deleted or exchanged, and does not just stop."""
+    is_withdrawn: bool = False
+    """Whether it was refused, or given up before it ran."""
     is_disposed: bool = False
     """Whether it ends as somebody has deleted its pipeline."""
     outages: list[OutageBridge] = field(default_factory=list)
     """Of the components that bridge them."""
     tell: Callable[[OutageEvent], None] = field(default=lambda _: None)
     """Tells whoever listens that a component waits, or goes on."""
+
+    @property
+    def comes_again(self) -> bool:
+        """Whether nothing is lost of what is not written at the end."""
+        return bool(self.coming_again) and all(each() for each in self.coming_again)
 
     @property
     def held(self) -> int:

@@ -322,8 +322,10 @@ class SamplePlace(ComponentContext):
         self.outage: str | None = None
         """Why nothing can be read at the moment, without secrets."""
 
-    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
-        return self._attach(upstream, self.selecting(wanted) if wanted else None)
+    def attach(
+        self, upstream: str, wanted: Sequence[Condition] = (), *, on_delivery: bool = False
+    ) -> Source:
+        return self._attach(upstream, self.selecting(wanted) if wanted else None, None)
 
     def warn(self, text: str) -> None:
         super().warn(text)

@@ -56,6 +56,10 @@ class Unpacking:
     format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""
 
+    def count(self, batch: Batch) -> int:
+        """Return how many messages a batch is that it has made."""
+        return len(batch)
+
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[Unpacked | None]:
         """Return batches, and None in between wherever others may have a turn."""
         if not self.source.is_raw:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from headrace.compiler.edges import QueueFill
+from headrace.compiler.edges import READY_BYTES, QueueFill
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
-    READY_BYTES,
     READY_ENTRIES,
     ROW_BYTES,
     SET_ASIDE_FROM,

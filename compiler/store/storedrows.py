@@ -9,8 +9,7 @@ from typing import NamedTuple
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
 READY_ENTRIES = 1_024
-READY_BYTES = 4 * 2**20
-"""What waits in memory for a reader that keeps up: entries, and bytes of them."""
+"""Entries that wait in memory for a reader that keeps up; for their bytes see `READY_BYTES`."""
 ALONE_FROM = 2
 """From so many ends of the process on, what was under way then is handed out one at a time."""
 SET_ASIDE_FROM = 3

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context, KeepBounds
-from headrace.compiler.component.durable import DURABLE, Durable, durable_of
+from headrace.compiler.component.durable import durable_of
+from headrace.compiler.component.durableinput import STORED, TWICE_AFTER_A_KILL, DurableInput
 from headrace.compiler.component.families import FedBy
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
@@ -27,7 +28,6 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import VariantOf
-from headrace.compiler.store.storedrows import READY_BYTES
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.http.credential import Auth, Header
 from headrace.connectors.http.keptposts import KeptPosts
@@ -63,15 +63,14 @@ DURABLE_INPUT = InputPromises(
     when=", `durable`",
     away="",
     kill=NOTHING_LOST,
-    twice="what had not left all outputs when the process ended, and what was stored together with it",
+    twice=TWICE_AFTER_A_KILL,
     waiting=Waiting(
         row="durable",
         bounds=(
             MemoryBound("capacity", "posts", "that are being stored"),
             MemoryBound("max_queued_bytes", BYTES, "of their bodies", is_inside=True),
-            MemoryBound(READY_BYTES, BYTES, "of what is stored and comes next"),
         ),
-        more=", and on the disk as many bytes as `durable` says",
+        stored=STORED,
         beyond="posts are answered 503",
     ),
 )
@@ -96,7 +95,11 @@ class MostBytes(Integer):
 
 
 class HttpInput(
-    PayloadInput, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
+    DurableInput,
+    PayloadInput,
+    kind="http",
+    listed=2,
+    elsewhere="http_listener http_server post rest webhook",
 ):
     """Accept messages posted to ``/api/pipelines/{id}/messages``.
 
@@ -142,22 +145,6 @@ class HttpInput(
         default=MOST_BYTES,
     )
 
-    durable: Durable = option(
-        DURABLE,
-        "Posts are on the disk before they are answered 202, and stay there until all that became of them"
-        " has left the outputs: a restart reads them again, also after a kill. When so much is kept, posts"
-        " are answered with 503. true is the same as `{}`. It takes a server with `--data-dir`. See"
-        " [durability](../../durability.md).",
-        default=None,
-        additive=True,
-        elsewhere="persistent persistence disk_buffer wal journal",
-    )
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether posts are kept."""
-        return self.durable is not None
-
     def rules(self) -> Iterator[Fault]:
         """Refuse a credential that an envelope would show."""
         yield from super().rules()
@@ -174,7 +161,7 @@ class HttpInput(
         """Open the pipeline's way in; posts are taken from now on."""
         if (durable := durable_of(self.durable)) is not None:
             bounds = KeepBounds(durable.max_bytes, self.capacity, self.max_queued_bytes)
-            kept = ctx.keep("http", bounds, self.payload_format())
+            kept = ctx.keep(self.kept_as(), bounds, self.payload_format())
             ctx.admit(
                 KeptPosts(
                     kept,
@@ -196,9 +183,9 @@ class HttpInput(
         ctx.admit(posts)
         return posts
 
-    def promised(self) -> InputPromises:
-        """Return what being kept or not comes to."""
-        return DURABLE_INPUT if self.is_durable else INPUT
+    def kept_as(self) -> str:
+        """Return its kind: there is one at most."""
+        return self.kind
 
     def is_batching(self) -> bool:
         """Return True: an array is one batch."""

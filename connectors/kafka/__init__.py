@@ -235,6 +235,9 @@ class KafkaInput(
 
     drivers = ("aiokafka",)
     acknowledges = True
+    lacks: ClassVar = {
+        "durable": "the topic keeps what is not read yet: 'ack: on_delivery' has a restart read it again"
+    }
     promises: ClassVar = (ON_DELIVERY, ON_RECEIPT)
     attaches = {
         "connection": "Connection it was read from.",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.durableinput import DurableInput, durably
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
@@ -215,6 +216,7 @@ ON_RECEIPT = InputPromises(
     waiting=WAITING,
     is_acknowledged=True,
 )
+DURABLE_INPUT = durably(ON_DELIVERY, when=" with QoS 1 or 2, `durable`", told=True)
 QOS_0 = InputPromises(
     row="qos_0",
     when=" with QoS 0",
@@ -241,13 +243,14 @@ OUTPUT_QOS_0 = OutputPromises(
 )
 
 
-class MqttInput(PayloadInput, kind="mqtt", listed=6):
+class MqttInput(DurableInput, PayloadInput, kind="mqtt", listed=6):
     """Subscribe to an MQTT topic, or to all topics that a filter matches.
 
     With ``ack: on_receipt`` the session is clean: what is published while the connection is down
-    never comes. With ``ack: on_delivery``, which needs a `qos` of at least ``at_least_once``, the
-    broker keeps the session: what is not acknowledged comes again after a lost connection, a restart
-    or a crash, and what is published meanwhile waits there. Deleting the pipeline ends the session.
+    never comes. With ``ack: on_delivery`` or `durable`, which need a `qos` of at least
+    ``at_least_once``, the broker keeps the session: what is not acknowledged comes again after a lost
+    connection, a restart or a crash, and what is published meanwhile waits there. Deleting the pipeline
+    ends the session.
 
     A broker lets a client hold only so many messages unacknowledged, `in_flight`. With ``on_delivery`` a
     buffer that holds messages for ten seconds may get no more than those in that time. One that has a
@@ -257,7 +260,7 @@ class MqttInput(PayloadInput, kind="mqtt", listed=6):
     """
 
     acknowledges = True
-    promises: ClassVar = (ON_DELIVERY, ON_RECEIPT, QOS_0)
+    promises: ClassVar = (ON_DELIVERY, DURABLE_INPUT, ON_RECEIPT, QOS_0)
     attaches: ClassVar = {
         "connection": "Connection it was read from.",
         "topic": "Topic it was published to.",
@@ -294,11 +297,12 @@ class MqttInput(PayloadInput, kind="mqtt", listed=6):
     def rules(self) -> Iterator[Fault]:
         """Refuse to acknowledge what the broker has forgotten."""
         yield from super().rules()
-        if self.ack == "on_delivery" and self.qos == "at_most_once":
+        if self.keeps_session and self.qos == "at_most_once":
+            later = "when it is on the disk" if self.is_durable else "on_delivery"
             yield Fault(
                 "conflict",
                 "with 'qos' at_most_once the broker forgets a message when it has sent it: there is"
-                " nothing to acknowledge on_delivery",
+                f" nothing to acknowledge {later}",
                 found='"at_most_once"',
                 expected="at_least_once or exactly_once",
                 path=("qos",),
@@ -310,6 +314,8 @@ class MqttInput(PayloadInput, kind="mqtt", listed=6):
         Whether more than the usual number is enough for a time depends on what is published, so whoever
         has said that there is more is believed; a number that is waited for has to fit in any case.
         """
+        if fault := super().starved_by(holder):
+            return fault
         is_told = self.in_flight > IN_FLIGHT and not holder.is_by_size_alone
         is_enough = holder.most is not None and holder.most <= self.in_flight
         if self.ack != "on_delivery" or is_told or is_enough:
@@ -332,11 +338,22 @@ class MqttInput(PayloadInput, kind="mqtt", listed=6):
         """Return what QoS and the way of acknowledging come to."""
         if self.qos == "at_most_once":
             return QOS_0
-        return ON_DELIVERY if self.ack == "on_delivery" else ON_RECEIPT
+        if self.is_durable:
+            return DURABLE_INPUT
+        return ON_DELIVERY if self.keeps_session else ON_RECEIPT
+
+    @property
+    def keeps_session(self) -> bool:
+        """Whether the broker keeps the session: some of what it sent may be unacknowledged at an end."""
+        return self.is_durable or self.ack == "on_delivery"
 
     def is_kept(self) -> bool:
         """Return whether the broker keeps the session."""
-        return self.ack == "on_delivery"
+        return self.keeps_session
+
+    def kept_as(self) -> str:
+        """Return the connection and the topic."""
+        return f"{self.kind} {self.connection} {self.topic}"
 
     def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Resolve the credential and claim the client id. Connects when it is read."""
@@ -346,11 +363,11 @@ class MqttInput(PayloadInput, kind="mqtt", listed=6):
     def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what subscribes as a client of its own, and shares with nobody."""
         topic = self.topic.split("/", 2)[2] if self.topic.startswith("$share/") else self.topic
-        plain = replace(self, topic=topic, ack="on_receipt")
+        plain = replace(self, topic=topic, ack="on_receipt", durable=None)
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
         identifier = _identified(ctx, access, plain.topic)
         notes = [f"read with a client id of its own, '{identifier}', and a clean session"]
-        if self.ack == "on_delivery":
+        if self.keeps_session:
             notes.append("what waits in the pipeline's session is not shown, and stays there")
         if plain.topic != self.topic:
             notes.append(

@@ -223,7 +223,8 @@ class MqttSource(Source):
     ) -> None:
         self.max_batch, self._limits, self._config = config.max_batch, limits, config
         self._qos = QOS.index(config.qos)
-        self._keeps = config.ack == "on_delivery"
+        self._keeps = config.keeps_session
+        self._waits_for_buffers = config.ack == "on_delivery"
         self._starvation = Starvation(ctx.clock)
         self._has_let_go = False
         self._access, self._identifier, self._ctx = access, identifier, ctx
@@ -282,14 +283,14 @@ class MqttSource(Source):
         if granted < self._qos:
             said = f"{self._access.where} grants '{self._config.topic}' with {QOS[granted]} at most"
             if self._keeps and not granted:
-                raise turned_away(f"{said}, so there is nothing to acknowledge on_delivery")
+                raise turned_away(f"{said}, so there is nothing to acknowledge later")
             self._ctx.warn_once(said)
 
     async def next(self, client: Subscriber) -> Sequence[Arrival]:
         """Return what has come. Where the broker may wait for what buffers hold, have them let go."""
         while True:
             owed = client.unacknowledged
-            is_blocked = self._keeps and owed >= self._config.in_flight
+            is_blocked = self._waits_for_buffers and owed >= self._config.in_flight
             try:
                 async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
                     taken = await self._arrivals.take()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.durableinput import DurableInput, durably
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
@@ -228,6 +229,7 @@ INPUT = InputPromises(
         beyond="messages are dropped here, each one counted as a failure",
     ),
 )
+DURABLE_INPUT = durably(INPUT)
 OUTPUT = OutputPromises(
     row="output",
     written="the server has answered a ping behind it",
@@ -236,7 +238,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class NatsInput(PayloadInput, kind="nats", listed=4):
+class NatsInput(DurableInput, PayloadInput, kind="nats", listed=4):
     """Subscribe to a NATS subject, with or without wildcards.
 
     This is core NATS: a server sends each message once to whoever is subscribed at that moment and
@@ -249,7 +251,7 @@ class NatsInput(PayloadInput, kind="nats", listed=4):
     """
 
     drivers = ("nats.aio.client",)
-    promises: ClassVar = (INPUT,)
+    promises: ClassVar = (INPUT, DURABLE_INPUT)
     unacknowledged: ClassVar[str] = "core NATS sends it once and keeps no copy to send again"
     attaches: ClassVar = {
         "connection": "Name of the connection it was read from.",
@@ -272,6 +274,10 @@ class NatsInput(PayloadInput, kind="nats", listed=4):
         default=1,
         elsewhere="batch_size",
     )
+
+    def kept_as(self) -> str:
+        """Return the connection and the subject."""
+        return f"{self.kind} {self.connection} {self.subject}"
 
     def source(self, ctx: Context, limits: Limits | None = None) -> Source:
         """Look up the connection; the pump connects."""

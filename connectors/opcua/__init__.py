@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Connection, Input
+from headrace.compiler.component.durableinput import DurableInput, durably
+from headrace.compiler.component.families import Connection
 from headrace.compiler.component.promises import TAKEN_IN, InputPromises, MemoryBound, Waiting
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
@@ -272,9 +273,10 @@ INPUT = InputPromises(
         beyond="the oldest are dropped, each one counted as skipped; the newest of every node arrives",
     ),
 )
+DURABLE_INPUT = durably(INPUT)
 
 
-class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
+class OpcuaInput(DurableInput, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     """Subscribe to variables of an OPC UA server: a message for every change of a value.
 
     The first message of a node is its current value. A node that fails says so in a message with a
@@ -292,7 +294,7 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     """
 
     drivers = ("asyncua",)
-    promises: ClassVar = (INPUT,)
+    promises: ClassVar = (INPUT, DURABLE_INPUT)
     unacknowledged: ClassVar[str] = "a server forgets a value when the next one is there"
     is_raw: ClassVar[bool] = False
     attaches: ClassVar = {"connection": "Name of the connection it was read from."}
@@ -345,6 +347,10 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
         """Refuse an input that would read nothing."""
         if not self.nodes and self.browse is None:
             yield Fault("missing-key", "this reads no node", expected="'nodes', 'browse', or both")
+
+    def kept_as(self) -> str:
+        """Return the connection."""
+        return f"{self.kind} {self.connection}"
 
     def hands_on(self) -> Iterator[str]:
         """Return the fields of every message."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import unquote
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.durableinput import DurableInput, durably
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
@@ -171,6 +172,7 @@ INPUT = InputPromises(
         beyond=f"it waits at the server, which hangs up at {SERVER_LIMIT}: a gap, counted as a failure",
     ),
 )
+DURABLE_INPUT = durably(INPUT)
 OUTPUT = OutputPromises(
     row="output",
     written="the server has answered for each message, whether or not anybody subscribes",
@@ -179,7 +181,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class RedisInput(PayloadInput, kind="redis", listed=7, elsewhere="redis_pubsub"):
+class RedisInput(DurableInput, PayloadInput, kind="redis", listed=7, elsewhere="redis_pubsub"):
     """Subscribe to one exact Redis channel.
 
     Pub/Sub keeps nothing for an absent subscriber: what is published while the connection is down
@@ -194,7 +196,7 @@ class RedisInput(PayloadInput, kind="redis", listed=7, elsewhere="redis_pubsub")
     """
 
     drivers = ("redis.asyncio",)
-    promises: ClassVar = (INPUT,)
+    promises: ClassVar = (INPUT, DURABLE_INPUT)
     unacknowledged: ClassVar[str] = "Pub/Sub keeps nothing that it could send again"
     attaches: ClassVar = {
         "connection": "Name of the connection.",
@@ -213,6 +215,10 @@ class RedisInput(PayloadInput, kind="redis", listed=7, elsewhere="redis_pubsub")
         default=1,
         elsewhere="batch_size",
     )
+
+    def kept_as(self) -> str:
+        """Return the connection and the channel."""
+        return f"{self.kind} {self.connection} {self.channel}"
 
     def source(self, ctx: Context, limits: Limits | None = None) -> Source:
         """Build the subscriber."""

@@ -1,9 +1,9 @@
 """The page of diagnostics: every code with its meaning, an example, and what is printed for it.
 
-An example is `docs/errors/<code>.yaml` or `.json`, of server settings `<code>.server.yaml`; or, where
-such a file cannot well be kept, the commands in `docs/errors/<code>.sh` that make one. What only
-another server can say is kept beside it, in `docs/errors/<code>.console`; a test has such a server say
-it again.
+An example is `docs/errors/<code>.yaml` or `.json`, of server settings `<code>.server.yaml`, for a server
+with a data directory `<code>.data.yaml`; or, where such a file cannot well be kept, the commands in
+`docs/errors/<code>.sh` that make one. What only another server can say is kept beside it, in
+`docs/errors/<code>.console`; a test has such a server say it again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GROUPS = {
 }
 """What becomes of the file, as a heading of the page."""
 
-KINDS = ("tests.yaml", "yaml", "json", "sh", "server.yaml")
+KINDS = ("tests.yaml", "yaml", "json", "sh", "server.yaml", "data.yaml")
 """How the name of an example goes on."""
 
 _TOLD = re.compile(r"^(?:error|warning)\[(.+?)\]", re.MULTILINE)
@@ -123,13 +123,15 @@ def _example(code: str, source: Path) -> Example:
     if beside.exists():
         blocks += [f"Beside it, `{beside}`:", listed(beside)]
     is_settings = config.name.endswith(".server.yaml")
-    loaded = load(Files(settings=config) if is_settings else Files(config), catalogue())
+    data_dir = Path("data") if config.name.endswith(".data.yaml") else None
+    files = Files(settings=config) if is_settings else Files(config)
+    loaded = load(files, catalogue(), data_dir=data_dir)
     kept = Path(f"{code}.console")
     # What is told before is not started: it may name servers.
     is_silent = not loaded.diagnostics and not kept.exists()
     refusals = refusals_of(loaded) if is_silent else []
     if loaded.diagnostics:
-        blocks.append(checked(config, is_settings=is_settings))
+        blocks.append(checked(config, is_settings=is_settings, data_dir=data_dir))
     if refusals:
         blocks.append(not_started(config, loaded, refusals))
     told = {one.code for one in (*loaded.diagnostics, *refusals)}

@@ -38,12 +38,24 @@ def listed(config: Path) -> str:
     return fenced(config.suffix.removeprefix("."), config.read_text())
 
 
-def checked(file: Path, *, command: str = "headrace", is_settings: bool = False) -> str:
+def checked(
+    file: Path,
+    *,
+    command: str = "headrace",
+    is_settings: bool = False,
+    data_dir: Path | None = None,
+) -> str:
     """Return `headrace check` of a config, or of server settings, and what a terminal shows."""
     terminal = _Terminal()
     with redirect_stdout(terminal), redirect_stderr(terminal):
-        check([] if is_settings else [file], settings=file if is_settings else None)
+        check(
+            [] if is_settings else [file],
+            settings=file if is_settings else None,
+            data_dir=data_dir,
+        )
     option = "--server-config " if is_settings else ""
+    if data_dir is not None:
+        option = f"--data-dir {data_dir} "
     return _transcript(f"{command} check {option}{file}", terminal.getvalue())
 
 

@@ -67,7 +67,7 @@ def links_of(pipeline: Pipeline) -> tuple[Sequence[LinkState], Sequence[LinkStat
     now, parts, config = pipeline.clock.millis(), pipeline.parts, pipeline.config
     if parts.chain is None:
         return [COMING] * len(config.inputs), [COMING] * len(config.outputs)
-    return [each.link(now) for each in parts.pumps], [each.link(now) for each in parts.writers]
+    return [each.link(now) for each in parts.readers], [each.link(now) for each in parts.writers]
 
 
 def _waits(pipeline: Pipeline) -> bool:
@@ -80,11 +80,11 @@ def _queues_of(pipeline: Pipeline) -> Iterator[QueueState]:
     parts = pipeline.parts
     for stage in get_args(Stage):
         if stage == "input":
-            for index, pump in enumerate(parts.pumps):
-                if (fill := pump.queue()) is not None:
+            for index, reader in enumerate(parts.readers):
+                if (fill := reader.queue()) is not None:
                     yield QueueState(stage, index, *fill)
         if stage == "output":
-            at_most = sum(pump.window.size for pump in parts.pumps)
+            at_most = sum(reader.window.size for reader in parts.readers)
             for index, writer in enumerate(parts.writers):
                 yield QueueState(stage, index, "batches", writer.waiting(), at_most)
                 if (fill := writer.sink.queue()) is not None:

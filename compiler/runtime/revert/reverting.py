@@ -28,6 +28,7 @@ from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.dependencies import Readings, prepare
 from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.graph import Graph, upstream_first
+from headrace.compiler.runtime.owinginbox import InboxOwner
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.revert.plan import (
     Comparison,
@@ -193,9 +194,9 @@ class Reverting:
         """Return the world as it is going to be, for one pipeline."""
         joining = self._joining.setdefault(id, [])
 
-        def attach(upstream: str, select: Select | None) -> Source:
+        def attach(upstream: str, select: Select | None, owner: InboxOwner | None) -> Source:
             # It is joined to its upstream later; the file was checked to have it.
-            inbox = self._graph.inbox(upstream, [upstream], select)
+            inbox = self._graph.inbox(upstream, [upstream], select, owner)
             joining.append(partial(self._graph.join, inbox))
             return inbox
 
@@ -240,6 +241,10 @@ class Reverting:
             await self._each(layer, hand_over)
 
         await upstream_first(old, end)
+        for id in old:
+            self._graph.owing.release(id)
+        left = max(ends - clock.monotonic(), 0.0)
+        await self._each(old.values(), lambda each: each.let_go(left))
         for id in [*self._joining]:
             self._join(id)
         for id in old:

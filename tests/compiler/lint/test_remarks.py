@@ -484,3 +484,35 @@ def test_an_output_that_waits_in_an_outage_has_others_wait():
         "6:29: pipelines[0].outputs[0].retry: in an outage 2 other outputs of this pipeline will wait as"
         " well, as soon as an input has 16 batches on their way"
     ]
+
+
+def reading(upstream, *, id, more=""):
+    return chain(
+        inputs=[f"{{type: pipeline, upstream: {upstream}, upstream_ack: on_delivery{more}}}"], id=id
+    )
+
+
+def test_an_upstream_that_is_waited_for_although_nothing_of_it_comes_again():
+    first, second = remarked(chain() + reading("a", id="b") + reading("b", id="c"))
+
+    place, _, said = first.partition(": ")
+    assert place.startswith("9:")
+    assert said == (
+        "pipelines[1].inputs[0].upstream_ack: no input of 'a' is durable or acknowledges on_delivery, so"
+        " nothing comes again that it waits for here"
+    )
+    assert "no input of 'b' is durable" in second
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{type: http, durable: true}",
+        "{type: dummy, duration: 1, durable: {}}",
+        "{type: kafka, connection: k, topic: t, group: g, ack: on_delivery}",
+    ],
+)
+def test_an_upstream_that_keeps_what_comes_is_waited_for(source):
+    text = chain(inputs=[source]) + reading("a", id="b") + reading("b", id="c")
+
+    assert remarked(text) == []

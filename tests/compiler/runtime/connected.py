@@ -33,6 +33,11 @@ class Broker(Source):
             self._arrivals.put((payload, self._count))
             self._count += 1
 
+    @property
+    def unread(self):
+        """How many messages wait to be read."""
+        return len(self._arrivals)
+
     def lose(self, cause):
         self._arrivals.break_off(cause)
 

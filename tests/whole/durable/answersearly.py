@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.storedbatches import StoredBatches
 from headrace.web.commands.cli import main
 
-stored = JournalSource.store
+stored = StoredBatches.store
 
 
 def answered(
-    self: JournalSource, payload: Any, about: Any, batch: Any, size: int, *, is_json: bool
+    self: StoredBatches, payload: Any, about: Any, batch: Any, size: int, *, is_json: bool
 ) -> int:
     """Have it stored, and wait for nothing."""
     stored(self, payload, about, batch, size, is_json=is_json)
@@ -24,5 +24,5 @@ def answered(
 
 
 if __name__ == "__main__":
-    JournalSource.store = answered  # type: ignore[assignment, method-assign]
+    StoredBatches.store = answered  # type: ignore[assignment, method-assign]
     main()

@@ -105,6 +105,18 @@ def test_whatever_was_answered_is_in_the_files_however_often_it_is_killed(
     check(lives, customers, figure)
 
 
+@promise("pipeline.on_delivery.kill", "pipeline.on_delivery.twice")
+@pytest.mark.long
+def test_whatever_was_answered_is_in_the_files_of_a_reader(tmp_path: Path, figure: Figure) -> None:
+    reading = {"type": "pipeline", "upstream": PIPELINE, "upstream_ack": "on_delivery"}
+    reader = {**pipeline(HOLD), "id": "reader", "inputs": [reading]}
+    lives = Lives(tmp_path, [{**pipeline(), "outputs": []}, reader], sync="process")
+
+    customers = survive(lives, KILLS)
+
+    check(lives, customers, figure)
+
+
 @pytest.mark.long
 @SYNC
 def test_two_outputs_have_whatever_was_answered(

@@ -22,10 +22,15 @@ def wait_until_failed(server: Server, pipeline: str, count: int) -> None:
             raise Gone(f"pipeline '{pipeline}' had {found} failures, not {count}")
 
 
+def taken_in(server: Server, pipeline: str) -> int:
+    """Return how many messages have been taken in."""
+    return _messages(server, pipeline, "input")
+
+
 def wait_until_taken(server: Server, pipeline: str, count: int) -> None:
     """Ask until so many messages have been taken in."""
     until = monotonic() + PATIENCE
-    while (found := _messages(server, pipeline, "input")) < count:
+    while (found := taken_in(server, pipeline)) < count:
         if monotonic() > until:
             raise Gone(f"pipeline '{pipeline}' has taken in {found} messages, not {count}")
 

@@ -1,0 +1,199 @@
+"""A journal of batches: of posts as they came, and of what arrives as messages already.
+
+A batch is handed on as it was decoded, where it is small and its pipeline keeps up; else it is decoded from
+what is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Awaitable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headrace.compiler.component.buildcontext import KeepBounds, KeptSource
+from headrace.compiler.delivery import Acknowledgement, Batch
+from headrace.compiler.edges import Arrival
+from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat
+from headrace.compiler.jsontext import NotJson, encode
+from headrace.compiler.largejson import (
+    LARGE,
+    SLICE,
+    DecodedBatch,
+    WritingTurn,
+    decode_large,
+    takes_long,
+)
+from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored
+from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.storage import BorrowedJournal, Storage
+from headrace.compiler.runtime.storedarrival import packed, payload_of
+from headrace.compiler.runtime.wayin import PostBody, at_once
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import ComponentContext
+    from headrace.compiler.store.journal import StoredEntry
+
+KEPT_MESSAGES = 8
+"""More messages of an arrival are decoded again when they are stored. Those of all that is committed
+together would have left the caches of the processor: making and freeing them took a tenth longer than
+decoding twice (a hundred messages a post, 64 posts a commit), and they would all be in memory."""
+DECODED_AT_ONCE = 32 * 1024
+"""Bytes that are decoded before others may have their turn."""
+SLOW = 8
+"""How many times as long a text takes that takes long (`largejson.takes_long`)."""
+
+
+class StoredBatches(JournalSource, KeptSource):
+    """Reads a journal whose entries are batches each."""
+
+    is_raw: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        storage: Storage,
+        place: ComponentContext,
+        target: str,
+        bounds: KeepBounds,
+        format: PayloadFormat | None,
+    ) -> None:
+        """Take where it is kept, and what makes messages of payloads; None: they are JSON."""
+        super().__init__(storage, place, target, bounds.max_bytes)
+        self._format = format
+        self._most_arrivals = math.inf if bounds.most_arrivals is None else bounds.most_arrivals
+        self._most_bytes = math.inf if bounds.most_bytes is None else bounds.most_bytes
+        self._large = 0
+        """Bytes of the large ones that are in memory."""
+        self._freed = asyncio.Event()
+
+    def has_room_for(self, size: int) -> bool:
+        """Return whether so many bytes may be stored beside those that are; alone any may."""
+        held = self._storing_bytes
+        return not held or held + size <= self._most_bytes
+
+    def store(
+        self, payload: PostBody, about: dict[str, Any], batch: Batch, size: int, *, is_json: bool
+    ) -> Awaitable[int]:
+        """Have a post stored; what is returned is awaited until it is.
+
+        Raises:
+            NoRoom: it was not taken, and may be sent again.
+            TooLargeToKeep: it is larger than all that may be kept.
+        """
+        if self._is_stopped:
+            raise self._not_taken("it is being stopped")
+        if self._storing >= self._most_arrivals:
+            raise self._not_taken("too many posts wait to be stored")
+        if not self.has_room_for(size):
+            raise self._not_taken("too many bytes wait to be stored")
+        entry = packed(payload, about, self._clock.micros(), is_json=is_json)
+        self._fit(entry)
+        if self._journal is not None:
+            return self._append(self._journal, entry, batch, len(batch), size)
+        if self._why:
+            raise self._not_taken(self._why)
+        return self._stored_later(entry, batch, size)
+
+    def put(self, payload: Batch, about: dict[str, Any]) -> BeingStored:
+        """Have messages stored that arrived together; see `JournalSource.put`."""
+        entry = packed(encode(payload), about, self._clock.micros(), is_json=True)
+        return self._put(entry, payload, len(payload))
+
+    async def _stored_later(self, entry: bytes, batch: Batch, size: int) -> int:
+        """Store it as soon as the journal is open: the run before may have it yet."""
+        self._count(1, size)
+        try:
+            async with self._clock.timeout(STORED_SECONDS):
+                await self._opened.wait()
+        except TimeoutError:
+            raise self._not_taken("what it kept is not taken over yet") from None
+        finally:
+            self._count(-1, -size)
+        if self._journal is None or self._is_stopped:
+            raise self._not_taken(self._why or "it is being stopped")
+        return await self._append(self._journal, entry, batch, len(batch), size)
+
+    def _append(
+        self, journal: BorrowedJournal, entry: bytes, made: Batch, count: int, size: int
+    ) -> BeingStored:
+        """Have a batch stored; hold on to it where that is worth it and there is room."""
+        held: Batch | None = made if count <= KEPT_MESSAGES else None
+        if isinstance(held, DecodedBatch):
+            if self._large and self._large + size > self._most_bytes:
+                held = None  # it is decoded again when there is room for it
+            else:
+                self._count_large(held, size)
+        return super()._append(journal, entry, held, count, size)
+
+    def _count_large(self, batch: DecodedBatch, size: int) -> None:
+        """Count a large batch until nothing is left of it."""
+        self._large += size
+        batch.there.debt = Acknowledgement(partial(self._free, size))
+
+    def _free(self, size: int) -> None:
+        self._large -= size
+        self._freed.set()
+
+    async def _next(self, entries: deque[StoredEntry]) -> list[Arrival]:
+        """Return what some entries are; what is large alone, of which nothing is held on to here."""
+        arrivals: list[Arrival] = []
+        decoded = 0
+        while entries and decoded <= DECODED_AT_ONCE:
+            if arrivals and len(entries[0].payload) >= LARGE:
+                break
+            if (entry := self._take(entries)) is None:
+                continue
+            batch: Batch | None = entry.made
+            if batch is None:
+                payload, is_json = payload_of(entry.payload)
+                is_slow = takes_long(payload, self._place.decoding)
+                decoded += len(payload) * (SLOW if is_slow else 1)
+                batch = await self._decoded(payload, None if is_json else self._format)
+            arrivals.append((batch, self._origin(entry)))
+            if isinstance(batch, DecodedBatch):
+                break
+        return arrivals
+
+    async def _decoded(self, payload: bytes, format: PayloadFormat | None) -> Batch:
+        """Return the messages of a payload; one that is none any more for this config is skipped."""
+        size, decoding = len(payload), self._place.decoding
+        if size >= LARGE:
+            await self._room_for(size)
+        try:
+            if format is None:
+                if size >= SLICE:
+                    batch: Batch = await decode_large(payload, decoding)
+                else:
+                    decoded = at_once(payload, decoding)
+                    batch = decoded if isinstance(decoded, list) else [decoded]
+            else:
+                into, turn = Intake(size), WritingTurn(self._clock)
+                for _ in format.slices(payload, into, decoding):
+                    await turn.end()
+                batch = into.batch
+        except NotJson as cause:
+            kind, _, _ = str(cause).partition(" (byte ")
+            self._place.leave_out(f"skipped a payload that is not JSON: {kind}", payload)
+            return []
+        except FormatMisfit as cause:
+            self._place.leave_out(f"skipped what does not fit the format: {cause.kind}", payload)
+            return []
+        if isinstance(batch, DecodedBatch):
+            self._count_large(batch, size)
+        return batch
+
+    async def _room_for(self, size: int) -> None:
+        """Wait until a large payload may be in memory beside those that are."""
+        while self._large and self._large + size > self._most_bytes:
+            if self._is_stopped and not self._drains:
+                return
+            self._freed.clear()
+            await self._freed.wait()
+
+    def stop(self) -> bool:
+        """Take nothing more; see `JournalSource.stop`."""
+        drains = super().stop()
+        self._freed.set()
+        return drains
