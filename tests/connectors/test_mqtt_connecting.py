@@ -206,7 +206,7 @@ async def test_there_is_no_on_delivery_where_nothing_is_acknowledged(tmp_path):
 
     assert str(refused.value) == (
         f"{server.address} grants 't' with at_most_once at most, so there is nothing to"
-        " acknowledge on_delivery"
+        " acknowledge later"
     )
 
 
