@@ -129,8 +129,9 @@ class GraphChanges:
         ends = self._world.clock.monotonic() + ENDING_SECONDS
         with self._lock.leaving():
             await ended.stop(ENDING_SECONDS, is_disposed=True)
-            self._graph.owing.release(pipeline)
-            await ended.let_go(max(ends - self._world.clock.monotonic(), 0.0))
+            if not ended.has_ended:
+                self._graph.owing.release(pipeline)
+                await ended.let_go(max(ends - self._world.clock.monotonic(), 0.0))
         self._graph.forget(pipeline)
         self._graph.settle()
 
@@ -258,7 +259,7 @@ class GraphChanges:
         ending = dict(self._pipelines)
         await upstream_first(ending, end_layer)
         left = max(deadline - self._world.clock.monotonic(), 0.0)
-        await asyncio.gather(*(each.let_go(left) for each in ending.values()))
+        await asyncio.gather(*(each.let_go(left) for each in ending.values() if not each.has_ended))
 
     async def _withdraw(self, made: Sequence[Pipeline]) -> None:
         """Take back pipelines that never ran: nothing is left of them."""

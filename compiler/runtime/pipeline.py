@@ -102,6 +102,11 @@ class Pipeline:
         return self._lifecycle.phase is not Phase.NEW
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, and has let go of its brokers."""
+        return self._is_finished.is_set()
+
+    @property
     def in_flight(self) -> int:
         """Batches on their way."""
         return sum(reader.window.used for reader in self.parts.readers)

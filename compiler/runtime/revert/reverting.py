@@ -241,10 +241,11 @@ class Reverting:
             await self._each(layer, hand_over)
 
         await upstream_first(old, end)
-        for id in old:
-            self._graph.owing.release(id)
-        left = max(ends - clock.monotonic(), 0.0)
-        await self._each(old.values(), lambda each: each.let_go(left))
+        if waiting := [each for each in old.values() if not each.has_ended]:
+            for each in waiting:
+                self._graph.owing.release(each.id)
+            left = max(ends - clock.monotonic(), 0.0)
+            await self._each(waiting, lambda each: each.let_go(left))
         for id in [*self._joining]:
             self._join(id)
         for id in old:
