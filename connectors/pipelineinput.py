@@ -35,7 +35,6 @@ ON_DELIVERY = replace(
     kill=Lost("nothing of what the upstream reads again", under_way=False),
     twice="what had not left its outputs when the process ended or the upstream was exchanged",
     waiting=None if INPUT.waiting is None else replace(INPUT.waiting, row="on_delivery"),
-    is_acknowledged=True,
 )
 
 

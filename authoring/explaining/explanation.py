@@ -186,11 +186,11 @@ class _Explaining:
                 if component.unacknowledged:
                     who = f"nobody ({component.unacknowledged}), and is on the disk at once"
                 said = f"{who}; kept there until all of it has left every output{beyond}"
+            elif component.is_acknowledged_late:
+                said = f"{component.kind}, when all of a message has left every output{beyond}"
             elif not promised.is_acknowledged:
                 nothing = f"{component.kind}{_plain(promised.when)} has nothing to acknowledge"
                 said = f"nobody: {component.unacknowledged or nothing}"
-            elif component.is_acknowledged_late:
-                said = f"{component.kind}, when all of a message has left every output{beyond}"
             else:
                 said = f"{component.kind}, as it arrives"
             yield said if len(self.config.inputs) == 1 else f"inputs[{index}]: {said}"
