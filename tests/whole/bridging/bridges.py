@@ -11,6 +11,7 @@ from time import monotonic
 
 from tests.clients import Gone
 from tests.server import Server
+from tests.services.halting import halted
 from tests.whole.arrived import Arrived
 from tests.whole.bridging.targets import TOGETHER, Target
 from tests.whole.brokers.kinds.every import KAFKA
@@ -43,10 +44,16 @@ def leave(targets: Sequence[Target]) -> None:
         [*beside.map(lambda each: each.leave(), targets)]
 
 
-def come_back(targets: Sequence[Target]) -> None:
-    """Have all of them come back, at once."""
+def come_back(server: Server, targets: Sequence[Target]) -> None:
+    """Have all of them come back, at once; who forgets what nobody hears while ``server`` is halted."""
     with ThreadPoolExecutor(len(targets)) as beside:
-        [*beside.map(lambda each: each.come_back(), targets)]
+        [*beside.map(_return, [each for each in targets if not each.forgets])]
+        with halted(server.process.pid):
+            [*beside.map(_return, [each for each in targets if each.forgets])]
+
+
+def _return(target: Target) -> None:
+    target.come_back()
 
 
 def pause(seconds: float) -> None:

@@ -34,6 +34,8 @@ class Target(ABC):
     name: str
     is_ordered = True
     """Whether it tells in which order messages came."""
+    forgets = False
+    """Whether what comes to it while nobody listens there is gone."""
     most_twice = TOGETHER
     """How many messages an outage may bring twice: those of the writes that are under way at once."""
 
@@ -122,6 +124,7 @@ class BrokerTarget(Target):
         self.name = f"to {kind}"
         if kind.keeps:  # what is on its way goes out together, and the driver may send it again
             self.most_twice = ON_THEIR_WAY
+        self.forgets = not kind.keeps
         self._aside, self._kind, self._server = aside, kind, server
         kind.create(server, PLACE)
         # Who reads a topic from its beginning is asked in the end: who is there all the time would read
@@ -147,6 +150,8 @@ class BrokerTarget(Target):
 
     def come_back(self) -> None:
         self._server.start()
+        if self._reader is not None:
+            self._reader.wait_until_listening()
 
     def arrived(self) -> Arrived:
         if self._reader is None:

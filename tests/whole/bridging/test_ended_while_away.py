@@ -66,7 +66,7 @@ def test_who_ends_meanwhile_loses_nothing(
 
         with serving(folder, config, *given) as server:
             pause(UNTIL_BACK)
-            come_back(all_of_them)
+            come_back(server, all_of_them)
             load.wait_for(len(load.promised) + 2 * RATE)
             promised = load.stop()
             for each in all_of_them:

@@ -56,7 +56,7 @@ def test_a_minute_without_any_of_them_loses_nothing(
                 each.name: figure_of(server, "headrace_output_waiting", pipeline=each.name)
                 for each in all_of_them
             }
-            come_back(all_of_them)
+            come_back(server, all_of_them)
 
             load.wait_for(len(load.promised) + 5 * RATE)
             promised = load.stop()

@@ -68,7 +68,7 @@ class Line:
     def live(self, load: Load, count: int) -> None:
         """Run until so many messages have left the buffer, and for a while more; then kill."""
         with self._serving(HOLD) as server:
-            Printed(server.out)[self.topic].wait_until_more(count)
+            Printed(server.out)[self.topic].wait_until_more(count, PATIENT)
             load.wait_for(len(load.promised) + 2 * RATE)  # meanwhile offsets are committed
             server.signal(signal.SIGKILL)
             server.ended()

@@ -135,6 +135,8 @@ def test_pipelines_go_on_when_their_broker_is_back(tmp_path: Path, figure: Figur
                 # The batch that was just being confirmed may have a text of its own: what is known of
                 # it is not what is known of those after it.
                 texts = {each for each in told(server, pipeline) if "did not confirm" not in each}
+                # On a busy machine nobody may answer in time where the connection is refused otherwise.
+                texts = {each.removesuffix(": connection refused") for each in texts}
                 assert len(texts) == 1
                 assert server.metric("headrace_failures_total", pipeline=pipeline, stage=stage) > 1
             assert max(took[kind]) < GOES_ON
