@@ -8,7 +8,13 @@ from dataclasses import replace
 from headrace.compiler.component.durable import DURABLE, Durable, durable_of
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Holder
-from headrace.compiler.component.promises import BYTES, InputPromises, Lost, MemoryBound
+from headrace.compiler.component.promises import (
+    BYTES,
+    NOTHING_LOST,
+    InputPromises,
+    Lost,
+    MemoryBound,
+)
 from headrace.compiler.edges import READY_BYTES
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity
@@ -17,7 +23,7 @@ CODES: Codes = {
     "keeps-too-little": "A durable input may keep less than what a buffer behind it waits for.",
 }
 
-LEAST_BYTES = 2
+LEAST_MESSAGE_BYTES = 2
 """What a message takes on the disk at least: one of many in an array, a digit and a comma."""
 
 TWICE_AFTER_A_KILL = (
@@ -76,7 +82,7 @@ class DurableInput(Input):
         kept = durable_of(self.durable)
         if kept is None or holder.most is None or not holder.is_by_size_alone:
             return None
-        if holder.most * LEAST_BYTES <= kept.max_bytes:
+        if holder.most * LEAST_MESSAGE_BYTES <= kept.max_bytes:
             return None
         return Fault(
             "keeps-too-little",
@@ -103,7 +109,7 @@ def durably(
         plain,
         row="durable",
         when=when,
-        kill=Lost("nothing", under_way=False) if told else NOT_STORED,
+        kill=NOTHING_LOST if told else NOT_STORED,
         twice=TWICE_AFTER_A_KILL
         if plain.twice == "nothing"
         else f"{plain.twice}; {TWICE_AFTER_A_KILL}",

@@ -182,7 +182,13 @@ class Builder:
                 acknowledges=False,
                 on_delivery=component.acknowledges,
             ),
-            StoringIntake(source, kept, place, is_sent_again=component.acknowledges),
+            StoringIntake(
+                source,
+                kept,
+                place,
+                tells=component.envelope is not None,
+                is_sent_again=component.acknowledges,
+            ),
             self._pump(kept, component, reading, acknowledges=True),
             self._broke,
         )

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.largejson import TURN_SECONDS
@@ -23,8 +22,6 @@ from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
 
 ROOM_SECONDS = 0.05
 """How often it is tried to store something where there is no room: what has left makes some."""
-
-
 STILL_SECONDS = 0.5
 """How long nothing leaves a deleted pipeline until it makes no room any more."""
 
@@ -33,11 +30,21 @@ class StoringIntake:
     """Stores what a source reads, delivery after delivery; each is a batch of arrivals."""
 
     def __init__(
-        self, source: Source, kept: JournalSource, place: ComponentContext, *, is_sent_again: bool
+        self,
+        source: Source,
+        kept: JournalSource,
+        place: ComponentContext,
+        *,
+        tells: bool,
+        is_sent_again: bool,
     ) -> None:
-        """``is_sent_again``: what is not acknowledged comes again, so that it is not lost."""
+        """Take what reads and what keeps.
+
+        ``tells``: somebody wants to know where something came from. ``is_sent_again``: what is not
+        acknowledged comes again, so that it is not lost.
+        """
         self._source, self._kept, self._place = source, kept, place
-        self._clock: Clock = place.clock
+        self._clock, self._tells = place.clock, tells
         self._is_sent_again = is_sent_again
         self._waiting: deque[Delivery] = deque()
         self._left: Sequence[Arrival] = ()
@@ -143,7 +150,7 @@ class StoringIntake:
         """Begin to store an arrival; None: it is left out, as it could never be kept."""
         payload, origin = arrival
         try:
-            return self._kept.put(payload, self._source.describe(origin))
+            return self._kept.put(payload, self._source.describe(origin) if self._tells else {})
         except TooLargeToKeep as cause:
             why = f"skipped a payload that is too large: {cause}"
             if isinstance(payload, list):

@@ -7,7 +7,7 @@ broker or a journal, goes on keeping it, and a kill brings it again.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -136,7 +136,8 @@ class OwingInbox(Inbox):
 
     def go_on_with(self, left: Iterable[Owed]) -> None:
         """Have what another inbox could not have written read first; of it, what is wanted here."""
-        behind, self._accepted = [*self._accepted], deque()
+        behind = [*self._accepted]
+        self._accepted.clear()
         if self._selecting is None:
             for each in left:
                 self._owed[id(each)] = each
@@ -165,7 +166,8 @@ class OwingInbox(Inbox):
             for each in () if owner.is_withdrawn else lost:
                 owner.report_unread(len(each))
             kept = [each for each in self._accepted if not (is_gone or each.custody is None)]
-            self._accepted = deque(kept)
+            self._accepted.clear()
+            self._accepted += kept
             for each in [*self._owed.values()]:
                 if is_gone or each.custody is None:
                     del self._owed[id(each)]

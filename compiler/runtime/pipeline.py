@@ -272,9 +272,8 @@ class Pipeline:
     async def _let_go(self) -> None:
         """Give back what its components have, and have others hear no more of it."""
         closing = self.parts.closing
-        for _ in range(
-            len(closing)
-        ):  # some of them are to be done once more, should it be closed again
+        # Some have themselves done once more, should it be closed again.
+        for _ in range(len(closing)):
             action = closing.pop(0)
             try:
                 async with self._world.clock.timeout(CLOSING_SECONDS):

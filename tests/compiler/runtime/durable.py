@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.pipelineconfig import PipelineConfig
@@ -16,6 +19,8 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, Sink
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.store.database import Database
+from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
 from tests.stand_ins import pipeline, run, takes
 
@@ -46,6 +51,19 @@ def durable(*sinks: Sink, id: str = "p", **options: Any) -> PipelineConfig:
     """Return a pipeline whose `http` input is durable, unless the options say something else."""
     source = HttpInput.load({"durable": True} | options)
     return pipeline(id, [source], [], [takes(sink) for sink in sinks])
+
+
+def failing_commits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Have commits fail that store something, while the one item of what is returned is true."""
+    commit, fails = Database.commit, [False]
+
+    def failing(self: Database, changes: Changes) -> None:
+        if fails[0] and changes.rows:
+            raise sqlite3.OperationalError("disk I/O error")
+        commit(self, changes)
+
+    monkeypatch.setattr(Database, "commit", failing)
+    return fails
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.storedrows import Changes
 from tests.compiler.runtime.bridged import Server, away
-from tests.compiler.runtime.durable import Gated, durable, engine_on, kept, post
+from tests.compiler.runtime.durable import Gated, durable, engine_on, failing_commits, kept, post
 from tests.promises import promise
 from tests.stand_ins import pipeline, run, with_attribute
 from tests.virtual import virtual
@@ -222,14 +222,7 @@ async def test_bytes_that_are_being_stored_are_bounded(tmp_path: Path) -> None:
 async def test_nothing_is_answered_before_it_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, fails = Database.commit, [False]
-
-    def failing(self: Database, changes: Changes) -> None:
-        if fails[0] and changes.rows:
-            raise sqlite3.OperationalError("disk I/O error")
-        commit(self, changes)
-
-    monkeypatch.setattr(Database, "commit", failing)
+    fails = failing_commits(monkeypatch)
     out = Gated()
     async with engine_on(tmp_path, durable(out)) as it:
         fails[0] = True

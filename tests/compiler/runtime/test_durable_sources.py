@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,10 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.links import LinkState
-from headrace.compiler.store.database import Database
-from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.dummy import DummyInput
 from tests.compiler.runtime.connected import Broker
-from tests.compiler.runtime.durable import Gated, engine_on, kept
+from tests.compiler.runtime.durable import Gated, engine_on, failing_commits, kept
 from tests.compiler.runtime.lasting import Batched, Described, Forgetful, lasting
 from tests.stand_ins import pipeline, run, running, takes
 from tests.virtual import virtual
@@ -211,14 +208,7 @@ async def test_what_is_larger_than_all_that_may_be_kept_is_skipped(tmp_path: Pat
 async def test_nothing_is_acknowledged_that_could_not_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, fails = Database.commit, [False]
-
-    def failing(self: Database, changes: Changes) -> None:
-        if fails[0] and changes.rows:
-            raise sqlite3.OperationalError("disk I/O error")
-        commit(self, changes)
-
-    monkeypatch.setattr(Database, "commit", failing)
+    fails = failing_commits(monkeypatch)
     source, out = broker(), Gated()
     async with engine_on(tmp_path, lasting(source, to=out)) as it:
         fails[0] = True
@@ -318,3 +308,19 @@ async def test_what_can_not_be_stored_at_the_end_is_counted_unless_it_comes_agai
         lost[kind.kind] = sum(each.count for each in running.failures.losses), stored
 
     assert lost == {"forgetful": (8, 2), "lasting": (0, 2)}
+
+
+@virtual
+async def test_where_it_came_from_is_not_asked_for_where_no_envelope_shows_it(
+    tmp_path: Path,
+) -> None:
+    class Silent(Broker):
+        def describe(self, origin: object) -> dict[str, object]:
+            raise AssertionError("nobody wants to know")
+
+    source, out = broker(Silent), Gated()
+    async with engine_on(tmp_path, lasting(source, to=out)) as it:
+        source.send(*numbers(0, 3))
+        await it.clock.sleep(1)
+
+    assert out.messages == [0, 1, 2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.storage import BorrowedJournal, Storage
-from headrace.compiler.store.database import Database
-from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.store.storeerrors import StoreFailed
 from tests.compiler.runtime.connected import Broker
-from tests.compiler.runtime.durable import Gated, engine_on, kept
+from tests.compiler.runtime.durable import Gated, engine_on, failing_commits, kept
 from tests.compiler.runtime.lasting import Forgetful, lasting
 from tests.compiler.runtime.test_upstream_ack import buffer
 from tests.stand_ins import pipeline, run, running, takes
@@ -32,14 +29,7 @@ def losses(it: Pipeline) -> int:
 async def test_a_stop_does_not_wait_for_a_disk_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, fails = Database.commit, [False]
-
-    def failing(self: Database, changes: Changes) -> None:
-        if fails[0] and changes.rows:
-            raise sqlite3.OperationalError("disk I/O error")
-        commit(self, changes)
-
-    monkeypatch.setattr(Database, "commit", failing)
+    fails = failing_commits(monkeypatch)
     took = {}
     for count in (5, 40):
         fails[0] = False
