@@ -30,7 +30,10 @@ ALONE = (SHORT_ALONE, "timed and (long or hypothesis)")
 """What the verbs select."""
 PERHAPS_LONG = ("pytest.mark.long", "hypothesis", "schemathesis")
 """One of them is in each file that has long or generated tests."""
-WHOLLY_LONG = ("\npytestmark = pytest.mark.long\n", "\npytestmark = [\n    pytest.mark.long,\n")
+WHOLLY_LONG = tuple(
+    f"\npytestmark = {begin}"
+    for begin in ("pytest.mark.long\n", "[pytest.mark.long, ", "[\n    pytest.mark.long,\n")
+)
 """In a file none of whose tests are short."""
 TIMED = "pytest.mark.timed"
 """In a file some of whose tests run alone."""

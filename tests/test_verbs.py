@@ -13,7 +13,11 @@ from tests.rooms import REPOSITORY
 from tests.sharing import ALONE, LONG, SHORT, SHORT_ALONE
 
 STAND_IN = """#!/bin/sh
-case "$*" in *"-n 0") echo alone; exit {alone};; *) echo beside; exit {beside};; esac
+case "$*" in
+    *--last-failed*) echo again; exit {again};;
+    *"-n 0") echo alone; exit {alone};;
+    *) echo beside; exit {beside};;
+esac
 """
 
 
@@ -48,12 +52,27 @@ def test_both_halves_run_and_either_fails_the_verb(
     verb: str, beside: int, alone: int, passes: bool, tmp_path: Path
 ) -> None:
     """5 is what pytest says where nothing was selected."""
-    stand_in = tmp_path / "pytest"
-    stand_in.write_text(STAND_IN.format(beside=beside, alone=alone))
+    said, passed = ran(tmp_path, verb, "false", beside=beside, alone=alone)
+
+    assert said == ["beside", "alone"]
+    assert passed is passes
+
+
+@pytest.mark.parametrize(("again", "passes"), [(0, True), (1, False), (5, False)])
+def test_the_few_that_fail_beside_others_have_to_pass_alone(
+    again: int, passes: bool, tmp_path: Path
+) -> None:
+    said, passed = ran(tmp_path, "test", "true", beside=1, again=again)
+
+    assert said == ["beside", "again", "alone"]
+    assert passed is passes
+
+
+def ran(folder: Path, verb: str, few: str, **ends: int) -> tuple[list[str], bool]:
+    """Return which parts of a verb ran, and whether it passed; ``few`` tells whether few tests failed."""
+    stand_in = folder / "pytest"
+    stand_in.write_text(STAND_IN.format(**{"beside": 0, "again": 0, "alone": 0} | ends))
     stand_in.chmod(0o755)
-
-    made = make("-s", verb, f"RUN_TESTS={stand_in}")
-
-    lines = [line for line in made.stdout.splitlines() if not line.startswith("make")]
-    assert lines == ["beside", "alone"]
-    assert (made.returncode == 0) is passes
+    made = make("-s", verb, f"RUN_TESTS={stand_in}", f"FEW_FAILED={few}")
+    said = [line for line in made.stdout.splitlines() if not line.startswith("make")]
+    return said, made.returncode == 0

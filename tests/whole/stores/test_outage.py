@@ -22,7 +22,7 @@ from tests.whole.stores.outages import GOES_ON, Outage
 from tests.whole.stores.sightings import Sightings
 from tests.whole.stores.told import failed, reasons, wait_until_through
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 RATE, TOGETHER = 50, 10
 """Messages a second, and the most that are in a batch."""

@@ -20,7 +20,7 @@ from tests.whole.stores.kinds.kind import Json
 from tests.whole.stores.outages import GOES_ON, Outage
 from tests.whole.stores.told import reasons
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 RATE = 20
 """How often a second a value changes."""
