@@ -190,6 +190,10 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
         additive=True,
     )
 
+    def kept_as(self) -> str:
+        """Return the connection and the directory."""
+        return f"{self.kind} {self.connection} {self.path}"
+
     def open(self, ctx: Context) -> AwaitingSink:
         """Make sure that the directory stays inside ``--data-dir``. Makes and opens nothing."""
         root = ctx.connection(FileConnection, self.connection).root

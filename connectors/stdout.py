@@ -65,6 +65,9 @@ class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print
 
     promises: ClassVar = (OUTPUT,)
     failure_classes: ClassVar = FAILURES
+    lacks: ClassVar = {
+        "queue": "whoever reads it, and has gone, does not read what is kept for them"
+    }
 
     def outlasts_seconds(self) -> float:
         """Return that it waits as long as somebody may read."""

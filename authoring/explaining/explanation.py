@@ -154,7 +154,7 @@ class _Explaining:
     def _notes(self, component: Component, index: int) -> Iterator[str]:
         yield from _conditions(component)
         if isinstance(component, Transform) and (waits := _waits(component)):
-            yield f"while the server is away: {waits}"
+            yield f"while the server is away: {waits[1]}"
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):
@@ -246,18 +246,24 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
     for row in rows:
         for name, about, text in row.named(component):
             if waits and about == "away":
-                name, text = "delivery.retry.waits", waits
+                name, text = waits
             elif waits and about == "twice" and not row.is_repeatable:
                 text = "what was cut off after it was sent"
             yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
 
 
-def _waits(component: Component) -> str:
-    """Return what a component does in an outage, if it bridges outages."""
-    if (retry := retry_of(getattr(component, "retry", None))) is None:
-        return ""
+def _waits(component: Component) -> tuple[str, str] | None:
+    """Return the promise of what a component does in an outage, if it bridges outages, and its text."""
+    if isinstance(component, Output):
+        retry = component.retrying()
+    else:
+        retry = retry_of(getattr(component, "retry", None))
+    if retry is None:
+        return None
     lasting = "for ever" if retry.seconds is None else f"for up to {retry.seconds:,} s"
-    return f"waits and is tried again, in order, {lasting}"
+    if isinstance(component, Output) and component.is_queued:
+        return "delivery.queue.waits", f"is on the disk and is tried again, in order, {lasting}"
+    return "delivery.retry.waits", f"waits and is tried again, in order, {lasting}"
 
 
 def _failures(component: Component) -> Iterator[ExplainedFailure]:

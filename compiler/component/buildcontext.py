@@ -294,7 +294,7 @@ class Context(Protocol):
         message: str,
         count: int,
         failure: FailureClass,
-        reason: Literal["batch", "stopped"] = "stopped",
+        reason: Literal["batch", "dropped", "stopped"] = "stopped",
     ) -> None:
         """Report that so many messages are lost which are not at hand: there was no time left for them.
 

@@ -37,13 +37,13 @@ def durable_of(durable: Durable) -> DurableOptions | None:
     return DURABLY if durable is True else durable
 
 
-def nowhere(severity: Severity = Severity.ERROR) -> Fault:
-    """Return that nothing can be kept, as there is no directory for it."""
+def nowhere(option: str = "durable", severity: Severity = Severity.ERROR) -> Fault:
+    """Return that nothing can be kept, as there is no directory for it; ``option`` wants it."""
     return Fault(
         "no-data-dir",
         "nothing can be kept without --data-dir",
-        expected="--data-dir DIRECTORY on the command line, or an input without 'durable'",
-        path=("durable",),
+        expected=f"--data-dir DIRECTORY on the command line, or no '{option}'",
+        path=(option,),
         severity=severity,
         on_key=True,
     )

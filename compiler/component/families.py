@@ -27,7 +27,7 @@ from headrace.compiler.component.promises import (
     Promises,
     TransformPromises,
 )
-from headrace.compiler.component.retry import RETRY, Retrying
+from headrace.compiler.component.retry import RETRY, Retrying, RetryOptions, retry_of
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.formats import PayloadFormat
@@ -441,6 +441,15 @@ class Output(Component, family="output"):
     def wanted(self) -> Sequence[Condition]:
         """Its `when`."""
         return self.when
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether what is not written is kept on the disk."""
+        return False
+
+    def retrying(self) -> RetryOptions | None:
+        """Return how outages are bridged; None: they are not."""
+        return retry_of(self.retry)
 
     def promised(self) -> OutputPromises:
         """Return what it promises with the options that it has."""

@@ -17,7 +17,6 @@ from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Output, Transform
 from headrace.compiler.component.fieldflow import ANYTHING, FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
-from headrace.compiler.component.retry import retry_of
 from headrace.compiler.delivery import BATCHES_UNDER_WAY
 from headrace.compiler.schema.fields import SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
@@ -142,7 +141,10 @@ def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
     if len(draft.outputs) < 2:
         return
     for part in draft.outputs:
-        if isinstance(part.built, Output) and retry_of(part.built.retry) is not None:
+        output = part.built
+        if not isinstance(output, Output) or output.is_queued:
+            continue
+        if output.retrying() is not None:
             others = counted(len(draft.outputs) - 1, "other output")
             fault = Fault(
                 "others-wait",

@@ -13,7 +13,7 @@ from headrace.compiler.component.durableinput import DurableInput
 from headrace.compiler.component.families import Component, Input, Output
 from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
-from headrace.compiler.component.retry import retry_of
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
@@ -27,6 +27,7 @@ from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.losses import LostMessages
+from headrace.compiler.runtime.outputqueue import OutputQueue
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
@@ -193,6 +194,13 @@ class Builder:
             self._broke,
         )
 
+    def _queued_as(self, component: QueuedOutput, index: int) -> str:
+        """Return what the queue of an output is kept as, as `_kept_as` does."""
+        name = component.kept_as()
+        before = self._config.outputs[:index]
+        same = sum(isinstance(each, QueuedOutput) and each.kept_as() == name for each in before)
+        return f"#{same + 1} {name}" if same else name
+
     def _kept_as(self, component: DurableInput, index: int) -> str:
         """Return what it is kept as: with a number behind it, if others before it read the same."""
         name = component.kept_as()
@@ -203,11 +211,14 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
-        if (retry := retry_of(component.retry)) is None:
+        if (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:
             outage = place.bridging(retry.seconds, "written to again")
             made = RetryingWriter(sink, place, outage)
+            if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
+                target = self._queued_as(component, index)
+                made = OutputQueue(made, place, place.storage, target, queueing)
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)
         return made

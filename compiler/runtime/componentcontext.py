@@ -417,7 +417,7 @@ class ComponentContext:
             BuildRefused: nothing can be kept here.
         """
         storage = self._world.storage
-        if fault := storage.fault():
+        if fault := storage.fault("durable" if self.stage == "input" else "queue"):
             raise BuildRefused(fault)
         return storage
 

@@ -16,7 +16,8 @@ from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.beingstored import BeingStored
 from headrace.compiler.runtime.componentcontext import ComponentContext
-from headrace.compiler.runtime.journalsource import AGAIN_SECONDS, JournalSource
+from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.keptqueue import AGAIN_SECONDS
 from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
 

@@ -7,7 +7,6 @@ disk. What is handed on differs: payloads as they came (`StoredPayloads`), or ba
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from abc import abstractmethod
 from collections import deque
@@ -19,6 +18,7 @@ from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored, CommitWaiters
+from headrace.compiler.runtime.keptqueue import KeptQueue
 from headrace.compiler.runtime.storage import BorrowedJournal, Storage
 from headrace.compiler.runtime.storedarrival import StoredOrigin, origin_of_entry
 from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
@@ -35,8 +35,6 @@ log = logging.getLogger("headrace.store")
 
 STUCK_SECONDS = 1.0
 """How long nothing moves where there is no room until buffers hand on what they hold."""
-AGAIN_SECONDS = 1.0
-"""How often a store is tried that cannot be read."""
 AT_ONCE = 16
 """Entries that are handed on at once, of an input that makes no larger batches."""
 LEAST_BYTES = ROW_BYTES + WIDTH
@@ -54,12 +52,8 @@ class JournalSource(Source):
         self, storage: Storage, place: ComponentContext, target: str, max_bytes: int
     ) -> None:
         """Take where it is kept, and how much of it may be."""
-        self._storage, self._place, self._target = storage, place, target
-        self._max_bytes, self._clock = max_bytes, place.clock
-        self._journal: BorrowedJournal | None = None
-        self._opened = asyncio.Event()
-        self._why = ""
-        """Why it could not be opened, if it was tried."""
+        self._place, self._clock, self._max_bytes = place, place.clock, max_bytes
+        self._kept = KeptQueue(storage, place, target, "journal", max_bytes)
         self._is_stopped = self._drains = False
         self._storing = self._storing_bytes = 0
         """Arrivals that are being stored, and bytes of them."""
@@ -72,8 +66,6 @@ class JournalSource(Source):
         """When others are to run, at the latest, while there is more to read."""
         self._full_of = (-1, 0.0)
         """How many bytes there were when it was full, and since when."""
-        storage.expect(self._name, self)
-        place.on_finish(self._give_back)
         place.expect_losses("error")
 
     @property
@@ -84,7 +76,8 @@ class JournalSource(Source):
     @property
     def is_full(self) -> bool:
         """Whether what came last was turned down for want of room."""
-        return self._journal is not None and self._journal.is_full
+        borrowed = self._kept.borrowed
+        return borrowed is not None and borrowed.is_full
 
     def _fit(self, entry: bytes) -> None:
         """Look whether an entry can be kept at all.
@@ -109,9 +102,9 @@ class JournalSource(Source):
 
     def _put(self, entry: bytes, made: Any, count: int) -> BeingStored:
         self._fit(entry)
-        if self._journal is None:
-            raise self._not_taken(self._why or "what it kept is not taken over yet")
-        return self._append(self._journal, entry, made, count, len(entry))
+        if self._kept.borrowed is None:
+            raise self._not_taken(self._kept.why or "what it kept is not taken over yet")
+        return self._append(self._kept.borrowed, entry, made, count, len(entry))
 
     def _append(
         self, journal: BorrowedJournal, entry: bytes, made: Any, count: int, size: int
@@ -173,25 +166,9 @@ class JournalSource(Source):
         self._storing += arrivals
         self._storing_bytes += size
 
-    @property
-    def _is_gone(self) -> bool:
-        """Whether its pipeline ends for good, and no other one goes on with what is kept."""
-        place = self._place
-        return place.is_disposed or (
-            place.is_deleted and not self._storage.is_expected(self._name, self)
-        )
-
-    @property
-    def _name(self) -> tuple[str, str]:
-        return self._place.pipeline, self._target
-
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Open the journal, then yield what is in it and what is put into it, in order."""
-        if self._journal is None:
-            self._journal = await self._borrowed()
-            self._why = ""
-            self._opened.set()
-        journal = self._journal
+        journal = await self._kept.open()
         yield ()
         at_once = max(AT_ONCE, self.max_batch)
         while entries := deque(await journal.journal.read(at_once)):
@@ -223,28 +200,18 @@ class JournalSource(Source):
             await self._clock.sleep(0)
             self._turn_ends = self._clock.monotonic() + TURN_SECONDS
 
-    async def _borrowed(self) -> BorrowedJournal:
-        """Return the journal, as soon as the store can be read."""
-        while True:
-            try:
-                return await self._storage.borrow(*self._name, self._max_bytes)
-            except StoreFailed as cause:
-                self._why = str(cause)
-                self._opened.set()
-                self._place.disconnected(self._why, AGAIN_SECONDS)
-            await self._clock.sleep(AGAIN_SECONDS)
-
     def _set_aside(self, entry: StoredEntry) -> None:
         """Keep out of the way what has ended the process again and again."""
         why = f"set aside: the process ended {entry.deaths} times while it was under way"
         self._place.lose_count(why, 1, "invalid", "error")
         log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
-        if self._journal is not None:
-            self._journal.journal.set_aside(entry.number)
+        if self._kept.borrowed is not None:
+            self._kept.borrowed.journal.set_aside(entry.number)
 
     def queue(self) -> QueueFill | None:
         """Return how many bytes are kept."""
-        return None if self._journal is None else self._journal.journal.fill()
+        borrowed = self._kept.borrowed
+        return None if borrowed is None else borrowed.journal.fill()
 
     @staticmethod
     def _origin(entry: StoredEntry) -> StoredOrigin | StoredEntry:
@@ -262,8 +229,8 @@ class JournalSource(Source):
 
     def acknowledge(self, origins: Sequence[StoredOrigin | StoredEntry]) -> None:
         """Keep what has left the outputs no longer."""
-        if self._journal is not None:
-            self._journal.journal.let_go([origin.number for origin in origins])
+        if self._kept.borrowed is not None:
+            self._kept.borrowed.journal.let_go([origin.number for origin in origins])
 
     def comes_again(self) -> bool:
         """Return True: it is kept."""
@@ -271,38 +238,18 @@ class JournalSource(Source):
 
     def stop(self) -> bool:
         """Take nothing more. Where its pipeline is gone for good, what is kept is read to its end."""
-        place = self._place
+        borrowed = self._kept.borrowed
         self._is_stopped = True
-        self._drains = self._is_gone
-        self._opened.set()
-        if self._journal is not None:
+        self._drains = self._kept.is_gone
+        self._kept.opened.set()
+        if borrowed is not None:
             # What is kept comes again: nothing waits until what is alone has left a buffer.
-            self._journal.journal.stop(at_once=not self._drains)
-            self._journal.ends = place.is_disposed
-        return self._drains and self._journal is not None
+            borrowed.journal.stop(at_once=not self._drains)
+            borrowed.ends = self._place.is_disposed
+        return self._drains and borrowed is not None
 
     def close(self) -> Sequence[int]:
         """Take nothing more. Nothing is lost: what is kept comes again."""
         self._is_stopped = True
-        self._opened.set()
+        self._kept.opened.set()
         return ()
-
-    async def _give_back(self) -> None:
-        """Leave what is kept to the next run, unless its pipeline was deleted."""
-        place, name = self._place, self._name
-        self._storage.expect_no_more(name, self)
-        journal, self._journal = self._journal, None
-        if journal is None:
-            return
-        is_gone = self._is_gone
-        entries, size = journal.journal.entries, journal.journal.fill().used
-        await journal.give_back(ends=is_gone and (place.is_disposed or not entries))
-        if is_gone and entries:
-            place.warn(f"left over in the store: entries: {entries:,} ({size:,} bytes)")
-        if not is_gone:  # it may have failed, and be deleted later
-            place.on_finish(self._end_what_is_left)
-
-    async def _end_what_is_left(self) -> None:
-        """Leave what is kept to nobody, where somebody has deleted the pipeline since."""
-        if self._place.is_disposed:
-            await self._storage.end(self._name)

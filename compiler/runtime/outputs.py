@@ -180,11 +180,15 @@ class QueuedWriter(Writer):
             self.place.warn(
                 f"messages lost, because not written in time: {count:,} (batches: {len(lost):,})"
             )
+        self.cancel()
+        return unseen + count
+
+    def cancel(self) -> None:
+        """End the workers. Nothing of what they held is done, or counted."""
         self._queue.clear()
         for worker in self._workers:
             worker.cancel()
         self._workers.clear()
-        return unseen + count
 
     def _left_of(self, batch: Batch) -> tuple[Batch, FailureClass]:
         """Return what is not written of a batch that was begun: nobody knows how far it came."""

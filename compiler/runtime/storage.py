@@ -19,7 +19,11 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import STORE
 from headrace.compiler.errors import StoredInUse, UnknownStored
-from headrace.compiler.runtime.monitoring.storedfigures import StoredPart, StoreFigures
+from headrace.compiler.runtime.monitoring.storedfigures import (
+    StoredPart,
+    StoredPartKind,
+    StoreFigures,
+)
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
 from headrace.compiler.text.diagnostics import Fault
 
@@ -32,13 +36,19 @@ log = logging.getLogger("headrace.store")
 
 FOLDER = (STORE, "0")
 """Below the directory of all files."""
-JOURNAL = "journal"
 
 LISTED_SECONDS = 1.0
 """How long whoever asks for figures waits for the disk."""
 
-QueueName = tuple[str, str]
-"""Pipeline and target of a queue."""
+QueueName = tuple[str, str, StoredPartKind]
+"""Of a queue: the pipeline, what is read or written to, and which of the two it is."""
+
+
+def _keeps(config: PipelineConfig) -> bool:
+    """Return whether anything of a pipeline is kept."""
+    return any(each.is_durable for each in config.inputs) or any(
+        each.is_queued for each in config.outputs
+    )
 
 
 class BorrowedJournal:
@@ -88,9 +98,7 @@ class Storage:
 
     async def prepare(self, configs: Iterable[PipelineConfig]) -> None:
         """Open the store, if one of these names it: building opens nothing."""
-        if self._store is not None or not any(
-            each.is_durable for config in configs for each in config.inputs
-        ):
+        if self._store is not None or not any(map(_keeps, configs)):
             return
         async with self._opening:
             if self._store is None and not self._is_closed and self._may_keep:
@@ -100,13 +108,13 @@ class Storage:
     def _may_keep(self) -> bool:
         return self._folder is not None or not self._is_real
 
-    def fault(self) -> Fault | None:
-        """Return why nothing can be kept here, None: it can, or nobody has tried."""
+    def fault(self, option: str) -> Fault | None:
+        """Return why nothing can be kept here that an ``option`` wants to be; None: it can."""
         if not self._may_keep:
-            return nowhere()
+            return nowhere(option)
         if self._refusal is None:
             return None
-        return Fault("turned-away", self._refusal, path=("durable",), on_key=True)
+        return Fault("turned-away", self._refusal, path=(option,), on_key=True)
 
     async def _open(self) -> None:
         from headrace.compiler.store.writer import TAKES_AGAIN, Store
@@ -141,20 +149,19 @@ class Storage:
         """Return whether somebody else is going to have a journal."""
         return any(each is not owner for each in self._expecting.get(name, ()))
 
-    async def borrow(self, pipeline: str, target: str, max_bytes: int) -> BorrowedJournal:
-        """Return the journal of a pipeline and target. Whoever has it yet gives it back before.
+    async def borrow(self, name: QueueName, max_bytes: int) -> BorrowedJournal:
+        """Return a queue. Whoever has it yet gives it back before.
 
         Raises:
             StoreFailed: the store takes nothing now.
         """
         from headrace.compiler.store.journal import Journal
 
-        name = (pipeline, target)
         if (other := self._lent.get(name)) is not None:
             await other.give_back(ends=False)
         if self._store is None:
             raise StoreFailed(self._refusal or "the store is closed")
-        journal = await Journal.open(self._store, pipeline, target, JOURNAL, max_bytes)
+        journal = await Journal.open(self._store, *name, max_bytes)
         self._is_listed = False
         borrowed = self._lent[name] = BorrowedJournal(self, name, journal)
         return borrowed
@@ -166,7 +173,7 @@ class Storage:
         if self._store is None or name in self._lent or name in self._expecting:
             return
         with suppress(StoreFailed):
-            journal = await Journal.open(self._store, *name, JOURNAL, 0)
+            journal = await Journal.open(self._store, *name, 0)
             await journal.end()
             self.changed()
 
@@ -209,7 +216,9 @@ class Storage:
             self._is_listed = False
 
     def _part(self, store: Store, queue: StoredQueue) -> StoredPart:
-        lent = None if queue.ended is not None else self._lent.get((queue.pipeline, queue.target))
+        kind: StoredPartKind = "queue" if queue.kind == "queue" else "journal"
+        name = (queue.pipeline, queue.target, kind)
+        lent = None if queue.ended is not None else self._lent.get(name)
         entries, size, since = queue.entries, queue.bytes, queue.oldest
         state = store.state
         if lent is not None:  # with what is being stored, and without what is about to go
@@ -222,7 +231,7 @@ class Storage:
             queue.id,
             queue.pipeline,
             queue.target,
-            "journal",
+            kind,
             entries,
             size,
             oldest,

@@ -90,10 +90,10 @@ class StoredBatches(JournalSource, KeptSource):
             raise self._not_taken("too many bytes wait to be stored")
         entry = packed(payload, about, self._clock.micros(), is_json=is_json)
         self._fit(entry)
-        if self._journal is not None:
-            return self._append(self._journal, entry, batch, len(batch), size)
-        if self._why:
-            raise self._not_taken(self._why)
+        if self._kept.borrowed is not None:
+            return self._append(self._kept.borrowed, entry, batch, len(batch), size)
+        if self._kept.why:
+            raise self._not_taken(self._kept.why)
         return self._stored_later(entry, batch, size)
 
     def put(self, payload: Batch, about: dict[str, Any]) -> BeingStored:
@@ -106,14 +106,14 @@ class StoredBatches(JournalSource, KeptSource):
         self._count(1, size)
         try:
             async with self._clock.timeout(STORED_SECONDS):
-                await self._opened.wait()
+                await self._kept.opened.wait()
         except TimeoutError:
             raise self._not_taken("what it kept is not taken over yet") from None
         finally:
             self._count(-1, -size)
-        if self._journal is None or self._is_stopped:
-            raise self._not_taken(self._why or "it is being stopped")
-        return await self._append(self._journal, entry, batch, len(batch), size)
+        if self._kept.borrowed is None or self._is_stopped:
+            raise self._not_taken(self._kept.why or "it is being stopped")
+        return await self._append(self._kept.borrowed, entry, batch, len(batch), size)
 
     def _append(
         self, journal: BorrowedJournal, entry: bytes, made: Batch, count: int, size: int

@@ -132,6 +132,11 @@ class Journal:
             return None
         return next((row.at for row in self._rows.values()), self._oldest)
 
+    @property
+    def next_number(self) -> int:
+        """The number that the next entry gets."""
+        return self._next
+
     def append(self, payload: bytes, made: Any = None) -> Group:
         """Put something down; return what can be waited for until it is stored.
 

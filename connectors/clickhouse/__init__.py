@@ -285,6 +285,10 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         """Return those of ClickHouse."""
         return _CELLS
 
+    def kept_as(self) -> str:
+        """Return the connection and the table."""
+        return f"{self.kind} {self.connection} {self.table}"
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build what inserts. Opens nothing yet."""
         from headrace.connectors.clickhouse.sink import ClickHouseSink  # the driver

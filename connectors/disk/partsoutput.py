@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Fits, Output
+from headrace.compiler.component.families import Fits
 from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.text.diagnostics import Fault
@@ -19,7 +20,7 @@ NEEDED = {"text": "template", "csv": "csv"}
 """What a format cannot be without, and nothing else takes: the option, by the word of the format."""
 
 
-class PartsOutput(Output):
+class PartsOutput(QueuedOutput):
     """An output that writes batches into parts. Its option `format` is one of `FORMATS`."""
 
     if TYPE_CHECKING:  # at run time it is an option of each of them, in its place among the others

@@ -278,6 +278,10 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
                 path=("auth",),
             )
 
+    def kept_as(self) -> str:
+        """Return the url, without what may be secret of it."""
+        return f"{self.kind} {self.url.location.partition('?')[0]}"
+
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the credential. The first batch connects."""
         return HttpSink(

@@ -377,6 +377,10 @@ class KafkaOutput(
         """Return what a batch may wait for the brokers."""
         return OUTLASTS_SECONDS
 
+    def kept_as(self) -> str:
+        """Return the connection and the topic."""
+        return f"{self.kind} {self.connection} {self.topic}"
+
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Build what writes to the topic."""
         cluster = ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits)

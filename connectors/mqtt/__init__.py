@@ -414,6 +414,10 @@ class MqttOutput(MessageOutput, kind="mqtt", listed=8):
         """Return what a batch may wait to be published again; with QoS 0 nothing is."""
         return 0.0 if self.qos == "at_most_once" else LIMITS.write_seconds
 
+    def kept_as(self) -> str:
+        """Return the connection and the topic."""
+        return f"{self.kind} {self.connection} {self.topic}"
+
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Resolve the credential and claim the client id. Connects when it is started."""
         access = ctx.connection(MqttConnection, self.connection).access(ctx)

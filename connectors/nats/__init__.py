@@ -305,6 +305,10 @@ class NatsOutput(MessageOutput, kind="nats", listed=5):
         Subject(fixed=Fixed()), "Subject to publish to.", elsewhere="channel topic"
     )
 
+    def kept_as(self) -> str:
+        """Return the connection and the subject."""
+        return f"{self.kind} {self.connection} {self.subject}"
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Look up the connection; the start connects."""
         from headrace.connectors.nats.sink import NatsSink

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Fits, Output
+from headrace.compiler.component.families import Fits
 from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import PART, Batch, is_large, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
@@ -13,7 +14,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.texttemplates import TemplateText, TextTemplate, made_texts
 
 
-class MessageOutput(Output):
+class MessageOutput(QueuedOutput):
     """An output that sends each message by itself.
 
     Its sink asks `bodies` for what is sent, for the whole batch before anything of that is: a message that

@@ -244,6 +244,10 @@ class PostgresOutput(
         """Return those of PostgreSQL."""
         return postgres_cells()
 
+    def kept_as(self) -> str:
+        """Return the connection and the table."""
+        return f"{self.kind} {self.connection} {self.table}"
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build the writer. Connects to nothing yet."""
         from headrace.connectors.postgres.sink import PostgresSink  # the driver

@@ -250,6 +250,10 @@ class RedisOutput(MessageOutput, kind="redis", listed=9, elsewhere="redis_pubsub
         Identifier(fixed=Fixed()), "Name of the channel.", elsewhere="subject topic"
     )
 
+    def kept_as(self) -> str:
+        """Return the connection and the channel."""
+        return f"{self.kind} {self.connection} {self.channel}"
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build the publisher."""
         from headrace.connectors.redis.sink import RedisSink

@@ -277,6 +277,10 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         """Return that a part is tried until it is uploaded."""
         return math.inf
 
+    def kept_as(self) -> str:
+        """Return the connection and the prefix."""
+        return f"{self.kind} {self.connection} {self.prefix}"
+
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""
         from headrace.connectors.s3.objectpart import UnsentFolder

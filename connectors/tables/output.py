@@ -12,8 +12,9 @@ from itertools import islice
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Fits, Output
+from headrace.compiler.component.families import Fits
 from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.schema.fields import Boolean, Choice
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
@@ -47,7 +48,7 @@ class Key:
     is_needed: bool = False
 
 
-class TableOutput(Output):
+class TableOutput(QueuedOutput):
     """An output that writes rows into a table.
 
     A database says with `keys` which of its options name columns, overrides `needed` and `unapplied`

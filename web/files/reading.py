@@ -129,11 +129,15 @@ def load(
 
 
 def _kept_nowhere(loaded: Loaded) -> Iterator[Diagnostic]:
-    """Yield a warning for each input that is to be kept, where nobody has said in which directory."""
+    """Yield a warning for whatever is to be kept, where nobody has said in which directory."""
+    warning = Severity.WARNING
     for config in () if loaded.program is None else loaded.program.pipelines:
-        for index, each in enumerate(config.inputs):
-            if each.is_durable:
-                yield config.diagnose(nowhere(Severity.WARNING), ("inputs", index))
+        for index, input in enumerate(config.inputs):
+            if input.is_durable:
+                yield config.diagnose(nowhere(severity=warning), ("inputs", index))
+        for index, output in enumerate(config.outputs):
+            if output.is_queued:
+                yield config.diagnose(nowhere("queue", warning), ("outputs", index))
 
 
 def load_again(

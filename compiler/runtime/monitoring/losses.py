@@ -13,9 +13,9 @@ from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed, Stopped
 
-LossReason = Literal["error", "batch", "stopped"]
+LossReason = Literal["error", "batch", "stopped", "dropped"]
 """The message could not be done, or read, and the others went on; its batch failed; or there was no time
-left before the pipeline ended."""
+left before the pipeline ended; or there was no room for it in the queue of its output."""
 
 
 _NONE: Mapping[int, str] = MappingProxyType({})

@@ -10,8 +10,9 @@ from msgspec import Meta
 
 from headrace.compiler.annotated import Count, Millis
 
-StoredPartKind = Literal["journal"]
-"""What something is kept for: `journal`, what an input took in and has not left the outputs yet."""
+StoredPartKind = Literal["journal", "queue"]
+"""What something is kept for: `journal`, what an input took in and has not left the outputs yet; `queue`,
+what an output has not written."""
 StoredState = Literal["open", "full", "failing"]
 """Whether something more is taken: it is; there is no room for it; the disk cannot be written."""
 
@@ -28,10 +29,17 @@ class StoredPart(msgspec.Struct, frozen=True):
     ]
     part: Annotated[
         StoredPartKind,
-        Meta(description="`journal`: what an input took in and has not left the outputs yet."),
+        Meta(
+            description="`journal`: what an input took in and has not left the outputs yet. `queue`: what"
+            " an output has not written."
+        ),
     ]
     entries: Annotated[
-        Count, Meta(description="A post is one, whatever the number of its messages.")
+        Count,
+        Meta(
+            description="Of a journal a post is one, whatever the number of its messages; of a queue a"
+            " batch."
+        ),
     ]
     bytes: Count
     oldest: Annotated[

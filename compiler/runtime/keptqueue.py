@@ -1,0 +1,83 @@
+"""A queue of the store as one component of one run has it: borrowed as it opens, given back at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
+from headrace.compiler.runtime.storage import BorrowedJournal, QueueName, Storage
+from headrace.compiler.store.storeerrors import StoreFailed
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import ComponentContext
+
+AGAIN_SECONDS = 1.0
+"""How often a store is tried that cannot be read."""
+
+
+class KeptQueue:
+    """One queue, by the pipeline and what its component reads or writes to."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        place: ComponentContext,
+        target: str,
+        kind: StoredPartKind,
+        max_bytes: int,
+    ) -> None:
+        """Take where it is kept, and how much of it may be."""
+        self._storage, self._place = storage, place
+        self.name: QueueName = (place.pipeline, target, kind)
+        self.max_bytes = max_bytes
+        self.borrowed: BorrowedJournal | None = None
+        """The queue, while it is open."""
+        self.opened = asyncio.Event()
+        """Set when it is open, or could not be opened."""
+        self.why = ""
+        """Why it could not be opened, if it was tried."""
+        storage.expect(self.name, self)
+        place.on_finish(self._give_back)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its pipeline ends for good, and no other one goes on with what is kept."""
+        place = self._place
+        return place.is_disposed or (
+            place.is_deleted and not self._storage.is_expected(self.name, self)
+        )
+
+    async def open(self) -> BorrowedJournal:
+        """Return the queue, as soon as the store can be read."""
+        while self.borrowed is None:
+            try:
+                self.borrowed = await self._storage.borrow(self.name, self.max_bytes)
+                self.why = ""
+            except StoreFailed as cause:
+                self.why = str(cause)
+                self.opened.set()
+                self._place.disconnected(self.why, AGAIN_SECONDS)
+                await self._place.clock.sleep(AGAIN_SECONDS)
+        self.opened.set()
+        return self.borrowed
+
+    async def _give_back(self) -> None:
+        """Leave what is kept to the next run, unless its pipeline was deleted."""
+        place = self._place
+        self._storage.expect_no_more(self.name, self)
+        borrowed, self.borrowed = self.borrowed, None
+        if borrowed is None:
+            return
+        is_gone = self.is_gone
+        entries, size = borrowed.journal.entries, borrowed.journal.fill().used
+        await borrowed.give_back(ends=is_gone and (place.is_disposed or not entries))
+        if is_gone and entries:
+            place.warn(f"left over in the store: entries: {entries:,} ({size:,} bytes)")
+        if not is_gone:  # it may have failed, and be deleted later
+            place.on_finish(self._end_what_is_left)
+
+    async def _end_what_is_left(self) -> None:
+        """Leave what is kept to nobody, where somebody has deleted the pipeline since."""
+        if self._place.is_disposed:
+            await self._storage.end(self.name)
