@@ -28,14 +28,18 @@ PATIENT = 120.0
 def pipeline(target: Target, topic: str) -> Json:
     """Return a pipeline from a topic into a target."""
     reading = KAFKA.input("kafka", topic, group=f"{topic}-{target.name}", max_batch=TOGETHER)
-    return {"id": target.name, "inputs": [reading], "outputs": [target.output()]}
+    return {"id": target.name, "inputs": [reading], "outputs": [target.output(retry={})]}
 
 
 def options(folder: Path, source: object, targets: Sequence[Target]) -> list[str]:
     """Write the connections; return the options of a server."""
+    return linked(folder, {"kafka": KAFKA.connection(source), **connections(targets)})
+
+
+def connections(targets: Sequence[Target]) -> dict[str, Json]:
+    """Return the connections to those that are reached by one, by name."""
     named = {each.name: each.connection() for each in targets}
-    connections = {name: found for name, found in named.items() if found is not None}
-    return linked(folder, {"kafka": KAFKA.connection(source), **connections})
+    return {name: found for name, found in named.items() if found is not None}
 
 
 def leave(targets: Sequence[Target]) -> None:

@@ -44,8 +44,8 @@ class Target(ABC):
         """Return the connection to it, if its output names one."""
 
     @abstractmethod
-    def output(self) -> Json:
-        """Return the output that writes to it."""
+    def output(self, **options: Any) -> Json:
+        """Return the output that writes to it, with ``options`` of how it bridges an outage."""
 
     @abstractmethod
     def leave(self) -> None:
@@ -70,8 +70,8 @@ class StoreTarget(Target):
     def connection(self) -> Json:
         return self._kind.connection(self._server)
 
-    def output(self) -> Json:
-        return self._kind.output(self.name, PLACE, retry={})
+    def output(self, **options: Any) -> Json:
+        return self._kind.output(self.name, PLACE, **options)
 
     def leave(self) -> None:
         self._server.kill()
@@ -139,8 +139,8 @@ class BrokerTarget(Target):
     def connection(self) -> Json:
         return self._kind.connection(self._server)
 
-    def output(self) -> Json:
-        return self._kind.output(self.name, PLACE, retry={})
+    def output(self, **options: Any) -> Json:
+        return self._kind.output(self.name, PLACE, **options)
 
     def leave(self) -> None:
         if self._kind is MQTT:  # killed, it forgets what it has confirmed and not written down
@@ -169,8 +169,8 @@ class HttpTarget(Target):
     def connection(self) -> None:
         return None
 
-    def output(self) -> Json:
-        return {"type": "http", "url": self._server.url, "body": self._body, "retry": {}}
+    def output(self, **options: Any) -> Json:
+        return {"type": "http", "url": self._server.url, "body": self._body, **options}
 
     def leave(self) -> None:
         self._server.kill()
