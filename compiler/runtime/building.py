@@ -219,6 +219,7 @@ class Builder:
             if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
                 target = self._queued_as(component, index)
                 made = OutputQueue(made, place, place.storage, target, queueing)
+                outage.on_failure = made.failed
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)
         return made

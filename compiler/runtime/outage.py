@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Protocol
@@ -67,6 +68,8 @@ class OutageBridge:
         self._hurried = asyncio.Event()
         self.waits_for: FailureClass | None = None
         """The class of the failure that it waits for the end of; None: it does not wait."""
+        self.on_failure: Callable[[Exception], object] | None = None
+        """Told of each failure that another try is waited for after."""
         self.retries = 0
         """How often something was tried again."""
 
@@ -89,6 +92,8 @@ class OutageBridge:
         if self._is_ending:
             pause = min(pause, ENDING_SECONDS)
         self._is_lost = True
+        if self.on_failure is not None:
+            self.on_failure(cause)
         self.place.report_lost(cause, pause)
         self._tell(failure, worded(cause))
         with suppress(TimeoutError):

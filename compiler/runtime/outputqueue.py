@@ -23,6 +23,7 @@ from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.keptqueue import KeptQueue
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
 from headrace.compiler.runtime.outputs import QueuedWriter, Writer
+from headrace.compiler.runtime.partwritten import may_be_content
 from headrace.compiler.runtime.queuedbatch import (
     batch_of_entry,
     count_of_entry,
@@ -118,7 +119,8 @@ class OutputQueue(Writer):
         """Why something could not be stored."""
         self._storing = 0
         """Entries whose commit is under way."""
-        self._is_up = False
+        self._is_up = self._is_away = False
+        """Whether the sink has started; and whether nobody was there when something was tried last."""
         self._moved = asyncio.Event()
         """Set whenever something is written, stored or to be stored."""
         self._late: asyncio.TimerHandle | None = None
@@ -194,9 +196,16 @@ class OutputQueue(Writer):
         if self._late is None and not item.is_written and item.number is None:
             self._late = self._clock.call_later(LATE_SECONDS, self._store_late)
 
+    def failed(self, cause: Exception) -> None:
+        """Take note that the output is going to try something again: that has not ended the process."""
+        self._is_away = not may_be_content(cause)
+        if self._kept.borrowed is not None:
+            self._kept.borrowed.journal.have_survived()
+
     def ended(self, item: _Item) -> None:
         """Take note that the output has written a batch, or has given it up."""
         self._in_hand.remove(item)
+        self._is_away = False
         item.is_written = True
         item.settle()
         if item.is_read and item.number is not None:
@@ -305,7 +314,11 @@ class OutputQueue(Writer):
     async def _hand_out(self) -> None:
         """Hand the output what is on the disk, in order, as it has room."""
         journal = self._journal
-        while entries := await journal.read(READ_AT_ONCE):
+        while True:
+            while self._is_out_of_reach and not self._has_to_drop:
+                await self._change()
+            if not (entries := await journal.read(READ_AT_ONCE)):
+                return
             for entry in entries:
                 item = self._by_number.pop(entry.number, None)
                 if item is None:
@@ -319,6 +332,16 @@ class OutputQueue(Writer):
                     await self._change()
                     continue
                 await self._hand_stored(self._read.popleft())
+
+    @property
+    def _is_out_of_reach(self) -> bool:
+        """Whether nothing more can be written soon. What is not read is not suspected after a kill."""
+        return not self._is_up or (self._is_away and bool(self._in_hand))
+
+    @property
+    def _has_to_drop(self) -> bool:
+        """Whether there is no room without what is oldest."""
+        return self._drops and self._kept.borrowed is not None and self._kept.borrowed.is_full
 
     async def _hand_stored(self, entry: StoredEntry) -> None:
         """Hand the output a batch that is on the disk."""

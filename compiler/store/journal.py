@@ -206,6 +206,11 @@ class Journal:
         self._store.set_aside(row.n)
         self.let_go([number])
 
+    def have_survived(self) -> None:
+        """Take note that what is handed out has been tried, and has not ended the process."""
+        if self._out and not self._is_closed:
+            self._have_survived()
+
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
         while not (self._is_closed or self._is_stopped):

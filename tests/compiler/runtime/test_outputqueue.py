@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,37 @@ async def test_what_was_not_written_is_written_after_a_restart_before_what_comes
     assert out.messages == [*range(301)]
     assert left == 0
     assert sum(each.count for each in lost.failures.losses) == 0
+
+
+@promise("delivery.queue.waits")
+@pytest.mark.parametrize("starts", [True, False], ids=["it starts", "it does not start"])
+@virtual
+async def test_what_waits_for_who_is_away_is_not_suspected_however_often_the_process_is_killed(
+    tmp_path: Path, starts: bool
+) -> None:
+    class Away(Gated):
+        async def start(self) -> None:
+            if not starts:
+                raise Unreachable("it does not answer")
+
+        async def write(self, batch: Any) -> None:
+            raise Unreachable("it does not answer")
+
+    out = Gated()
+    (tmp_path / "0").mkdir()
+    for kill in range(5):
+        async with engine_on(tmp_path / f"{kill}", spooling(Away())) as it:
+            for n in range(30):
+                await post(it, 30 * kill + n)
+            await it.clock.sleep(4)
+            shutil.copytree(tmp_path / f"{kill}", tmp_path / f"{kill + 1}")  # what a kill leaves
+    async with engine_on(tmp_path / "5", spooling(out)) as it:
+        await it.clock.sleep(5)
+        left, it_is = await entries(it), running(it, "p")
+
+    assert out.messages == [*range(150)]
+    assert left == 0
+    assert sum(each.count for each in it_is.failures.losses) == 0
 
 
 @promise("delivery.queue.stop")
