@@ -45,7 +45,9 @@ def is_empty(server: Server) -> bool:
     return not figure_of(server, "headrace_stored_entries", pipeline=PIPELINE)
 
 
-@promise("delivery.queue.waits", "delivery.queue.starts", "delivery.queue.stop", "http.durable")
+@promise(
+    "delivery.queue.waits", "delivery.queue.starts", "delivery.queue.stop", "http.durable.kill"
+)
 def test_kills_and_a_stop_while_all_are_away_lose_nothing(tmp_path: Path, figure: Figure) -> None:
     """What comes twice is what the input brings twice, which the files show, and what was on the wire."""
     with Aside() as aside, targets(aside, tmp_path) as every:
