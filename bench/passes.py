@@ -80,9 +80,14 @@ class Bed:
     """An engine that runs pipelines between stand-ins: ``run(n)`` sends n batches through."""
 
     def __init__(
-        self, pipelines: Sequence[Config], given: Sequence[Any], buckets: Config | None = None
+        self,
+        pipelines: Sequence[Config],
+        given: Sequence[Any],
+        buckets: Config | None = None,
+        *,
+        engine: Engine | None = None,
     ) -> None:
-        self.engine = Engine(Clock(asyncio.get_running_loop()))
+        self.engine = engine or Engine(Clock(asyncio.get_running_loop()))
         self._program = program(pipelines, buckets or {})
         self._given = given
         self._supplies: list[standins.Supply] = []

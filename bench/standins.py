@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from functools import partial
 from itertools import cycle, islice, repeat
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.catalogue import Catalogue, scan
 from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import Arrival, InlineSink, Sink, Source
+from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Rest, Sink, Source
 from headrace.compiler.jsontext import encode_lines
 
 MOST_WAITING = 64 * 1024
@@ -139,6 +141,24 @@ class Writing(Counting):
         super().write(batch)
 
 
+class Gated(AwaitingSink):
+    """Has a sink write each batch in the pass while its gate is open; else it waits for that."""
+
+    def __init__(self, sink: InlineSink) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._sink = sink
+
+    def begin(self, batch: Batch) -> Rest | None:
+        """Write one, if it may be."""
+        return self._sink.write(batch) if self.gate.is_set() else partial(self.write, batch)
+
+    async def write(self, batch: Batch) -> None:
+        """Write one as soon as it may be."""
+        await self.gate.wait()
+        self._sink.write(batch)
+
+
 class CountingMessages(InlineSink):
     """Counts the messages that reach it, and tells when it has seen as many as are expected."""
 
@@ -165,6 +185,7 @@ class CountingMessages(InlineSink):
 supplies: dict[str, Supply] = {}
 """What was built, by pipeline: who measures has to get hold of both ends."""
 sinks: dict[str, Counting] = {}
+gates: dict[str, asyncio.Event] = {}
 message_sinks: dict[str, CountingMessages] = {}
 
 
@@ -218,8 +239,36 @@ class WritingOutput(Output, kind="writing"):
         return sinks.setdefault(ctx.pipeline, Writing())
 
 
+class GatedOutput(QueuedOutput, kind="gated"):
+    """Counts batches while it may, and can have a queue."""
+
+    sink: ClassVar[type[Counting]] = Counting
+
+    def kept_as(self) -> str:
+        """Return its kind."""
+        return self.kind
+
+    def open(self, ctx: Context) -> Sink:
+        """Build the counter."""
+        made = Gated(sinks.setdefault(ctx.pipeline, self.sink()))
+        gates[ctx.pipeline] = made.gate
+        return made
+
+
+class GatedWritingOutput(GatedOutput, kind="gated_writing"):
+    """Encodes batches while it may, and can have a queue."""
+
+    sink = Writing
+
+
 def catalogue() -> Catalogue:
     """Return the real components and the stand-ins."""
     own = [SupplyInput, RawSupplyInput, ConfirmedSupplyInput]
-    outputs = [CountingOutput, CountingMessagesOutput, WritingOutput]
+    outputs = [
+        CountingOutput,
+        CountingMessagesOutput,
+        GatedOutput,
+        GatedWritingOutput,
+        WritingOutput,
+    ]
     return Catalogue([*scan("headrace.operators", "headrace.connectors"), *own, *outputs])

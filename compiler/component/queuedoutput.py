@@ -49,7 +49,8 @@ class QueuedOutput(Output):
         QUEUE,
         "What is not written at once is on the disk until it is, and is written in order: the other"
         " outputs, and the inputs, go on meanwhile. true is the same as `{}`. With it batches are tried"
-        " again as with `retry: {}`. It takes a server with `--data-dir`. See [durability](../../durability.md).",
+        " again as with `retry: {}`. It takes a server with `--data-dir`. See"
+        " [durability](../../durability.md).",
         default=None,
         additive=True,
         elsewhere="buffer disk_buffer disk_queue persistent_queue spool",

@@ -64,7 +64,7 @@ class OutageBridge:
         self._backoff = Backoff(place.random)
         self._since: float | None = None
         """When it began that time would heal, without a word in between."""
-        self._is_lost = self._is_ending = self._has_called = False
+        self._is_on = self._is_lost = self._is_ending = self._has_called = False
         self._hurried = asyncio.Event()
         self.waits_for: FailureClass | None = None
         """The class of the failure that it waits for the end of; None: it does not wait."""
@@ -84,6 +84,7 @@ class OutageBridge:
         if not is_worth_it(cause):
             self.refused(cause)
             raise cause
+        self._is_on = True
         failure = class_of(cause)
         pause = self._acting() if failure == "misconfigured" else self._backing_off(is_brief)
         if pause is None:
@@ -109,6 +110,9 @@ class OutageBridge:
 
     def over(self) -> None:
         """Note that something worked, and that nothing waits any more."""
+        if not self._is_on:
+            return  # as for almost every batch
+        self._is_on = False
         self.worked()
         self._has_called = False
         if self._is_lost:

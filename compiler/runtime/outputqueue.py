@@ -53,12 +53,17 @@ LAST_WRITE_SECONDS = 1.0
 
 
 class _Item:
-    """A batch that is on its way to the output, or waits for it."""
+    """A batch that is on its way to the output, or waits for it; what the output owes for it."""
 
-    __slots__ = ("batch", "delivery", "is_in_hand", "is_read", "is_written", "number", "since")
+    __slots__ = (
+        *("_queue", "batch", "delivery", "is_in_hand", "is_read", "is_written"),
+        *("number", "since"),
+    )
 
-    def __init__(self, batch: Batch, delivery: Delivery | None, since: float) -> None:
-        self.batch, self.delivery, self.since = batch, delivery, since
+    def __init__(self, queue: OutputQueue, batch: Batch, delivery: Delivery | None) -> None:
+        self._queue, self.batch, self.delivery = queue, batch, delivery
+        self.since = 0.0
+        """When it came, where it is not written at once."""
         self.number: int | None = None
         """Of its entry, once it is being stored."""
         self.is_in_hand = self.is_written = False
@@ -72,18 +77,9 @@ class _Item:
         if delivery is not None:
             delivery.done()
 
-
-class _Turn:
-    """Owed to the queue by a batch that the output has: closed when that has written it, or given it up."""
-
-    __slots__ = ("_item", "_queue")
-
-    def __init__(self, queue: OutputQueue, item: _Item) -> None:
-        self._queue, self._item = queue, item
-
     def close(self) -> None:
-        """Tell the queue."""
-        self._queue.ended(self._item)
+        """Tell the queue that the output has written it, or has given it up."""
+        self._queue.ended(self)
 
     def windows(self) -> Iterable[Window]:
         """Return nothing: inputs are bounded by what is not stored."""
@@ -122,7 +118,9 @@ class OutputQueue(Writer):
         self._is_up = self._is_away = False
         """Whether the sink has started; and whether nobody was there when something was tried last."""
         self._moved = asyncio.Event()
-        """Set whenever something is written, stored or to be stored."""
+        """Set whenever something is written or stored."""
+        self._to_store = asyncio.Event()
+        """Set whenever something is to be stored that could not be at once."""
         self._late: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         place.expect_losses("dropped")
@@ -178,11 +176,19 @@ class OutputQueue(Writer):
 
     def take(self, delivery: Delivery) -> None:
         """Hand it to the output, or have it stored behind what waits for that."""
-        item = _Item(delivery.batch, delivery, self._clock.monotonic())
-        if self._has_room and not (self._behind or self._unstored):
-            self._hand(item)
-        else:
+        waits = self._behind or self._unstored
+        if not (waits or self._in_hand) and self._is_up:  # most are written in the pass
+            if (rest := self._inner.begin(delivery)) is not None:
+                item = _Item(self, delivery.batch, delivery)
+                self._inner.go_on(self._in_hand_of(item), rest)
+                self._look_after(item)
+            return
+        item = _Item(self, delivery.batch, delivery)
+        if waits or not self._has_room:
+            item.since = self._clock.monotonic()
             self._store(item)
+        else:
+            self._hand(item)
 
     @property
     def _has_room(self) -> bool:
@@ -190,10 +196,20 @@ class OutputQueue(Writer):
         return self._is_up and len(self._in_hand) < BATCHES_UNDER_WAY
 
     def _hand(self, item: _Item) -> None:
+        self._inner.take(self._in_hand_of(item))
+        if not (item.is_written or item.number is not None):
+            self._look_after(item)
+
+    def _in_hand_of(self, item: _Item) -> Delivery:
+        """Return what the output is handed, of an item that it has from now on."""
         item.is_in_hand = True
         self._in_hand.append(item)
-        self._inner.take(Delivery(item.batch, _Turn(self, item)))
-        if self._late is None and not item.is_written and item.number is None:
+        return Delivery(item.batch, item)
+
+    def _look_after(self, item: _Item) -> None:
+        """Have an item stored if it is not written in time."""
+        item.since = item.since or self._clock.monotonic()
+        if self._late is None:
             self._late = self._clock.call_later(LATE_SECONDS, self._store_late)
 
     def failed(self, cause: Exception) -> None:
@@ -204,7 +220,10 @@ class OutputQueue(Writer):
 
     def ended(self, item: _Item) -> None:
         """Take note that the output has written a batch, or has given it up."""
-        self._in_hand.remove(item)
+        if self._in_hand[0] is item:
+            self._in_hand.popleft()
+        else:
+            self._in_hand.remove(item)
         self._is_away = False
         item.is_written = True
         item.settle()
@@ -231,8 +250,11 @@ class OutputQueue(Writer):
     def _store(self, item: _Item) -> None:
         """Have a batch stored behind what is to be."""
         if self._unstored or not self._is_stored(item, entry_of_batch(item.batch)):
-            self._unstored.append(item)
-            self._moved.set()
+            self._store_later(item)
+
+    def _store_later(self, item: _Item) -> None:
+        self._unstored.append(item)
+        self._to_store.set()
 
     def _is_stored(self, item: _Item, entry: bytes | None) -> bool:
         """Begin to store a batch; return whether that could be."""
@@ -276,7 +298,7 @@ class OutputQueue(Writer):
         self._by_number.pop(item.number, None)
         item.number = None
         if not item.is_written:
-            self._unstored.append(item)
+            self._store_later(item)
             self._unstored = deque(sorted(self._unstored, key=lambda each: each.since))
 
     def _drop_oldest(self) -> bool:
@@ -293,12 +315,14 @@ class OutputQueue(Writer):
     async def _store_all(self) -> None:
         """Store what could not be stored at once, as soon as it can be."""
         while True:
-            await self._change()
+            await self._to_store.wait()
+            self._to_store.clear()
             while self._unstored:
                 item = self._unstored[0]
                 if item.is_written or await self._is_stored_now(item):
                     if self._unstored and self._unstored[0] is item:
                         self._unstored.popleft()
+                        self._moved.set()
                 elif self._has_room and not (self._behind or item.is_in_hand):
                     self._unstored.popleft()  # nothing is before it, so it need not be on the disk
                     self._hand(item)
@@ -353,12 +377,12 @@ class OutputQueue(Writer):
             return
         batch = await batch_of_entry(entry.payload, self.place.decoding)
         self._behind -= 1
-        item = _Item(batch, None, self._clock.monotonic())
+        item = _Item(self, batch, None)
         item.number, item.is_read = entry.number, True
         self._hand(item)
 
     async def _change(self) -> None:
-        """Wait until something is written, stored, or to be stored."""
+        """Wait until something is written or stored."""
         self._moved.clear()
         await self._moved.wait()
 

@@ -150,10 +150,14 @@ class QueuedWriter(Writer):
         """Write it, or queue it behind what is being written."""
         if len(self._workers) >= self._awaiting.at_once:
             self._queue.append(delivery)
-        elif (rest := self._begin(delivery)) is not None:
-            if not self._workers:
-                self._moved = self._clock.monotonic()
-            self._workers[asyncio.ensure_future(self._work(delivery, rest))] = delivery
+        elif (rest := self.begin(delivery)) is not None:
+            self.go_on(delivery, rest)
+
+    def go_on(self, delivery: Delivery, rest: Rest) -> None:
+        """Finish what was begun, and then what has come meanwhile."""
+        if not self._workers:
+            self._moved = self._clock.monotonic()
+        self._workers[asyncio.ensure_future(self._work(delivery, rest))] = delivery
 
     async def drain(self) -> None:
         """Wait for the workers, which may only begin."""
@@ -194,8 +198,11 @@ class QueuedWriter(Writer):
         """Return what is not written of a batch that was begun: nobody knows how far it came."""
         return batch, "unclear"
 
-    def _begin(self, delivery: Delivery) -> Rest | None:
-        """Begin to write a delivery; return what finishes it, or None when it is done."""
+    def begin(self, delivery: Delivery) -> Rest | None:
+        """Begin to write a delivery; return what finishes it, or None when it is done.
+
+        For who knows that there is nothing else to write; see `take`.
+        """
         if self._closed_until and self._clock.monotonic() < self._closed_until:
             # The same text: one outage is one failure, counted. This batch was not sent.
             self.place.report(Unreachable(self._cause, self._failure), delivery.batch)
@@ -218,7 +225,7 @@ class QueuedWriter(Writer):
             await self._end(delivery, rest)
             while self._queue:
                 delivery = self._workers[worker] = self._queue.popleft()
-                if (begun := self._begin(delivery)) is not None:
+                if (begun := self.begin(delivery)) is not None:
                     await self._end(delivery, begun)
         finally:
             self._workers.pop(worker, None)

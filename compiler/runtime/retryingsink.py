@@ -40,7 +40,9 @@ class RetryingSink(AwaitingSink):
         """Whether the first of them is being tried."""
         self._starting = 0
         """How many were let go on and have not begun."""
+        self._begin = self._write_inline
         if isinstance(sink, AwaitingSink):
+            self._begin = sink.begin
             self.at_once, self.is_confirming = sink.at_once, sink.is_confirming  # type: ignore[misc]
 
     async def start(self) -> None:
@@ -86,9 +88,7 @@ class RetryingSink(AwaitingSink):
         self._under_way[number] = batch
         return partial(self._end, number, batch, rest)
 
-    def _begin(self, batch: Batch) -> Rest | None:
-        if isinstance(self._sink, AwaitingSink):
-            return self._sink.begin(batch)
+    def _write_inline(self, batch: Batch) -> Rest | None:
         assert isinstance(self._sink, InlineSink)
         self._sink.write(batch)
         return None
