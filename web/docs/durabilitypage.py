@@ -1,4 +1,4 @@
-"""The page about durability: its example, tested again with every `make docs`."""
+"""The page about durability: its examples, tested again with every `make docs`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.docs.transcripts import listed, transcript_of_tests
 
-CONFIG, TESTS = Path("config.yaml"), Path("config.tests.yaml")
+EXAMPLES = {"": "config", "queue-": "queue"}
+"""By what its regions begin with: the example."""
 
 
 def pages(docs: Path) -> dict[str, RegionTexts]:
-    """Return the generated parts of the page, from the example beside it."""
+    """Return the generated parts of the page, from the examples beside it."""
+    texts: dict[str, str] = {}
     with chdir(docs / "durability"):
-        return {
-            "durability.md": {
-                "config": fenced("yaml", CONFIG.read_text()),
-                "test": f"{listed(TESTS)}\n\n{transcript_of_tests(TESTS)}",
-            }
-        }
+        for begin, name in EXAMPLES.items():
+            tests = Path(f"{name}.tests.yaml")
+            texts[f"{begin}config"] = fenced("yaml", Path(f"{name}.yaml").read_text())
+            texts[f"{begin}test"] = f"{listed(tests)}\n\n{transcript_of_tests(tests)}"
+    return {"durability.md": texts}
