@@ -269,6 +269,7 @@ class OutputQueue(Writer):
                 break
             except StoreFull as cause:
                 borrowed.is_full, self._why = True, str(cause)
+                self._moved.set()  # what is oldest may have to be read, to be dropped
                 if not (self._drops and self._drop_oldest()):
                     return False
             except StoreFailed as cause:
