@@ -18,7 +18,7 @@ from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.store.writer import Store
 from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.durable import Gated, durable, engine_on, kept, post
-from tests.stand_ins import run
+from tests.stand_ins import run, running
 from tests.virtual import virtual
 
 
@@ -173,8 +173,8 @@ async def test_a_disk_that_hangs_is_given_nothing_more(
         hangs[0] = True
         first = asyncio.ensure_future(post(it, "first"))
         await asyncio.sleep(0)
-        source = next(iter(it._storage._expecting.values()))[0]
-        source._commits[0]._late()
+        [reader] = running(it, "p").parts.readers
+        reader._source._commits[0]._late()
         said = []
         for _ in range(3):
             with pytest.raises(NoRoom) as refused:
