@@ -25,6 +25,7 @@ from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.keptqueue import KeptQueue
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.outputqueue import OutputQueue
@@ -217,8 +218,9 @@ class Builder:
             outage = place.bridging(retry.seconds, "written to again")
             made = RetryingWriter(sink, place, outage)
             if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
-                target = self._queued_as(component, index)
-                made = OutputQueue(made, place, place.storage, target, queueing)
+                target, size = self._queued_as(component, index), queueing.max_bytes
+                kept = KeptQueue(place.storage, place, target, "queue", size)
+                made = OutputQueue(made, place, kept, queueing, self._broke)
                 outage.on_failure = made.failed
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)

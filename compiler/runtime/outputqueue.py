@@ -4,19 +4,24 @@ While the output keeps up, nothing is stored. A batch goes to the disk when it w
 when something before it is there that has not been written: there is one order. Its debts are settled when
 it is written or on the disk, whichever is first. What is on the disk is read from there, when the output
 has come to it.
+
+In their order, batches are: with the output, and on the disk as well; with the output alone; waiting to be
+stored. Or, once something is on the disk alone: with the output, on the disk, waiting to be stored.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
+from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.queuedoutput import QueueOptions
-from headrace.compiler.delivery import BATCHES_UNDER_WAY, Batch, Delivery, Window
+from headrace.compiler.delivery import BATCHES_UNDER_WAY, Delivery
 from headrace.compiler.errors import BuildRefused, Stopped
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -30,7 +35,8 @@ from headrace.compiler.runtime.queuedbatch import (
     entry_of_batch,
     entry_of_large,
 )
-from headrace.compiler.runtime.storage import Storage
+from headrace.compiler.runtime.queueditem import QueuedItem
+from headrace.compiler.runtime.selecting import Broke
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
 LATE_SECONDS = 0.05
 """How long a batch is in memory alone that the output has not written."""
 AGAIN_SECONDS = 1.0
-"""How often it is tried to store something where the disk fails, and to start what does not answer."""
+"""How often it is tried to store something where the disk fails."""
 ROOM_SECONDS = 0.05
 """How often it is tried to store something where there is no room."""
 READ_AT_ONCE = 64
@@ -50,40 +56,10 @@ START_SECONDS = 2.0
 """How long a start is waited for: then the pipeline runs, and what it hands on is kept."""
 LAST_WRITE_SECONDS = 1.0
 """What writes that are under way get at the end, so that less of what is written comes again."""
+LOOKS_SECONDS = 0.25
+"""How often whoever waits until all is written looks whether something was damaged and is gone."""
 
-
-class _Item:
-    """A batch that is on its way to the output, or waits for it; what the output owes for it."""
-
-    __slots__ = (
-        *("_queue", "batch", "delivery", "is_in_hand", "is_read", "is_written"),
-        *("number", "since"),
-    )
-
-    def __init__(self, queue: OutputQueue, batch: Batch, delivery: Delivery | None) -> None:
-        self._queue, self.batch, self.delivery = queue, batch, delivery
-        self.since = 0.0
-        """When it came, where it is not written at once."""
-        self.number: int | None = None
-        """Of its entry, once it is being stored."""
-        self.is_in_hand = self.is_written = False
-        """Whether the output has it, or has written it or given it up."""
-        self.is_read = False
-        """Whether its entry was handed out by the journal, so that it can be let go of."""
-
-    def settle(self) -> None:
-        """Settle what it owes: it is written, or on the disk."""
-        delivery, self.delivery = self.delivery, None
-        if delivery is not None:
-            delivery.done()
-
-    def close(self) -> None:
-        """Tell the queue that the output has written it, or has given it up."""
-        self._queue.ended(self)
-
-    def windows(self) -> Iterable[Window]:
-        """Return nothing: inputs are bounded by what is not stored."""
-        return ()
+_BY_PLACE = attrgetter("place")
 
 
 class OutputQueue(Writer):
@@ -93,43 +69,39 @@ class OutputQueue(Writer):
         self,
         inner: QueuedWriter,
         place: ComponentContext,
-        storage: Storage,
-        target: str,
+        kept: KeptQueue,
         options: QueueOptions,
+        broke: Broke,
     ) -> None:
+        """Take who writes, where it is kept, and who is told of a fault that ends the queue."""
         super().__init__(inner.sink, place)
-        self._inner, self._clock = inner, place.clock
-        self._kept = KeptQueue(storage, place, target, "queue", options.max_bytes)
+        self._inner, self._kept, self._clock, self._broke = inner, kept, place.clock, broke
         self._drops = options.when_full == "drop_oldest"
-        self._in_hand: deque[_Item] = deque()
+        self._places = count()
+        self._in_hand: deque[QueuedItem] = deque()
         """What the output has, in order."""
-        self._unstored: deque[_Item] = deque()
-        """What is to be stored and is not yet, in order."""
-        self._by_number: dict[int, _Item] = {}
-        """By entry: what the output has, or has written, and the journal has not handed out yet."""
+        self._fresh: deque[QueuedItem] = deque()
+        """What of that is in memory alone, in order."""
+        self._waiting: deque[QueuedItem] = deque()
+        """What is to be stored before the output has it, in order; all of it is behind what is in hand."""
+        self._storing: dict[int, QueuedItem] = {}
+        """By entry: what is being stored."""
+        self._held: dict[int, QueuedItem] = {}
+        """By entry: what the output has, or has written, and was not let go of."""
         self._read: deque[StoredEntry] = deque()
         """Entries that the journal has handed out and the output has not been handed."""
-        self._behind = 0
-        """Entries that the output has not been handed: those and what is on the disk."""
         self._why: str | None = None
         """Why something could not be stored."""
-        self._storing = 0
-        """Entries whose commit is under way."""
-        self._is_up = self._is_away = False
-        """Whether the sink has started; and whether nobody was there when something was tried last."""
+        self._is_up = self._is_away = self._is_ending = False
+        """Whether the sink has started; whether nobody was there when something was tried last; and whether
+        nothing more is handed out."""
         self._moved = asyncio.Event()
-        """Set whenever something is written or stored."""
+        """Set whenever something is written, stored or read."""
         self._to_store = asyncio.Event()
-        """Set whenever something is to be stored that could not be at once."""
+        """Set whenever something may have to be stored."""
         self._late: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         place.expect_losses("dropped")
-
-    @property
-    def _journal(self) -> Journal:
-        borrowed = self._kept.borrowed
-        assert borrowed is not None  # nothing is taken before it is open
-        return borrowed.journal
 
     async def start(self) -> None:
         """Open the queue, and start the sink; one that does not answer is started later.
@@ -137,7 +109,7 @@ class OutputQueue(Writer):
         Raises:
             BuildRefused: the other side says no.
         """
-        await self._kept.open()
+        self._journal: Journal = (await self._kept.open()).journal
         starting = asyncio.ensure_future(self._inner.start())
         try:
             await asyncio.wait([starting], timeout=START_SECONDS)
@@ -148,7 +120,6 @@ class OutputQueue(Writer):
             raise
         self._is_up = starting.done() and starting.exception() is None
         self.is_started = True
-        self._behind = self._journal.entries
         if not self._is_up:
             self._begin(self._bring_up(starting))
         self._begin(self._hand_out())
@@ -157,7 +128,13 @@ class OutputQueue(Writer):
             await self.finish()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.ensure_future(work))
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(self._has_ended)
+        self._tasks.append(task)
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and isinstance(cause := task.exception(), Exception):
+            self._broke(cause)
 
     async def _bring_up(self, starting: asyncio.Future[None]) -> None:
         """Start the sink until it is up."""
@@ -176,262 +153,301 @@ class OutputQueue(Writer):
 
     def take(self, delivery: Delivery) -> None:
         """Hand it to the output, or have it stored behind what waits for that."""
-        waits = self._behind or self._unstored
-        if not (waits or self._in_hand) and self._is_up:  # most are written in the pass
-            if (rest := self._inner.begin(delivery)) is not None:
-                item = _Item(self, delivery.batch, delivery)
+        if self._is_up and not (self._in_hand or self._waiting or self._journal.entries):
+            rest = self._inner.begin(delivery)
+            if rest is not None:  # else it was written in the pass, as most are
+                item = self._item(delivery)
                 self._inner.go_on(self._in_hand_of(item), rest)
-                self._look_after(item)
             return
-        item = _Item(self, delivery.batch, delivery)
-        if waits or not self._has_room:
-            item.since = self._clock.monotonic()
-            self._store(item)
-        else:
+        item = self._item(delivery)
+        if self._may_hand:
             self._hand(item)
+        else:
+            self._waiting.append(item)
+            self._to_store.set()
+
+    def _item(self, delivery: Delivery) -> QueuedItem:
+        item = QueuedItem(delivery.batch, delivery, next(self._places), self.ended)
+        item.since = self._clock.monotonic()
+        return item
+
+    @property
+    def _behind(self) -> int:
+        """How many entries are on the disk, or on their way there, that the output has not been handed."""
+        return self._journal.entries - len(self._held)
 
     @property
     def _has_room(self) -> bool:
         """Whether the output may be handed something."""
         return self._is_up and len(self._in_hand) < BATCHES_UNDER_WAY
 
-    def _hand(self, item: _Item) -> None:
-        self._inner.take(self._in_hand_of(item))
-        if not (item.is_written or item.number is not None):
-            self._look_after(item)
+    @property
+    def _may_hand(self) -> bool:
+        """Whether the output may be handed what comes: nothing is before it."""
+        return self._has_room and not self._behind and not self._waiting
 
-    def _in_hand_of(self, item: _Item) -> Delivery:
+    def _hand(self, item: QueuedItem) -> None:
+        self._inner.take(self._in_hand_of(item))
+
+    def _in_hand_of(self, item: QueuedItem) -> Delivery:
         """Return what the output is handed, of an item that it has from now on."""
         item.is_in_hand = True
         self._in_hand.append(item)
+        if item.number is None:
+            self._fresh.append(item)
+            if self._late is None:
+                self._late = self._clock.call_later(LATE_SECONDS, self._is_late)
+        else:
+            self._held[item.number] = item
         return Delivery(item.batch, item)
 
-    def _look_after(self, item: _Item) -> None:
-        """Have an item stored if it is not written in time."""
-        item.since = item.since or self._clock.monotonic()
-        if self._late is None:
-            self._late = self._clock.call_later(LATE_SECONDS, self._store_late)
+    def _is_late(self) -> None:
+        self._late = None
+        self._to_store.set()
 
     def failed(self, cause: Exception) -> None:
         """Take note that the output is going to try something again: that has not ended the process."""
         self._is_away = not may_be_content(cause)
-        if self._kept.borrowed is not None:
-            self._kept.borrowed.journal.have_survived()
+        self._journal.have_survived()
 
-    def ended(self, item: _Item) -> None:
+    def ended(self, item: QueuedItem) -> None:
         """Take note that the output has written a batch, or has given it up."""
-        if self._in_hand[0] is item:
-            self._in_hand.popleft()
-        else:
-            self._in_hand.remove(item)
+        _remove(item, self._in_hand)
         self._is_away = False
         item.is_written = True
         item.settle()
-        if item.is_read and item.number is not None:
+        if item.number is None:
+            _remove(item, self._fresh)
+        elif item.is_read:
             self._let_go(item.number)
         self._moved.set()
 
     def _let_go(self, number: int) -> None:
-        if self._kept.borrowed is not None:  # not after it was given back
-            self._kept.borrowed.journal.let_go([number])
+        """Let go of an entry that was handed out."""
+        self._held.pop(number, None)
+        self._journal.let_go([number])
 
-    def _store_late(self) -> None:
-        """Store what the output has had for too long; come again for the rest."""
-        self._late = None
-        now = self._clock.monotonic()
-        for item in [*self._in_hand]:
-            if item.number is None and item.delivery is not None and item not in self._unstored:
-                if now - item.since < LATE_SECONDS - 1e-6:
-                    left = item.since + LATE_SECONDS - now
-                    self._late = self._clock.call_later(left, self._store_late)
-                    return
-                self._store(item)
+    async def _store_all(self) -> None:
+        """Store what has to be, in order: what comes while something is being stored waits for that.
 
-    def _store(self, item: _Item) -> None:
-        """Have a batch stored behind what is to be."""
-        if self._unstored or not self._is_stored(item, entry_of_batch(item.batch)):
-            self._store_later(item)
-
-    def _store_later(self, item: _Item) -> None:
-        self._unstored.append(item)
-        self._to_store.set()
-
-    def _is_stored(self, item: _Item, entry: bytes | None) -> bool:
-        """Begin to store a batch; return whether that could be."""
-        if entry is None:
-            return False
-        journal, borrowed = self._journal, self._kept.borrowed
-        assert borrowed is not None
-        number = journal.next_number
+        So what a commit that fails has not stored is not behind something that came later.
+        """
         while True:
-            try:
-                group = journal.append(entry)
-                break
-            except StoreFull as cause:
-                borrowed.is_full, self._why = True, str(cause)
-                self._moved.set()  # what is oldest may have to be read, to be dropped
-                if not (self._drops and self._drop_oldest()):
-                    return False
-            except StoreFailed as cause:
-                self._why = str(cause)
-                return False
-        borrowed.is_full = False
-        item.number = number
-        self._storing += 1
-        if item.is_in_hand:
-            self._by_number[number] = item
-        else:
-            self._behind += 1
-        group.tell.append(partial(self._committed, group, item))
-        return True
+            await self._to_store.wait()
+            self._to_store.clear()
+            while (item := self._next_to_store()) is not None:
+                entry = entry_of_batch(item.batch) or await entry_of_large(item.batch, self._clock)
+                if item is not self._next_to_store():
+                    continue  # it was written meanwhile
+                if (group := self._append(item, entry)) is not None:
+                    self._append_more(group)
+                    await group.ended()
+                elif item is self._next_to_store():
+                    await self._wait_for_room()
 
-    def _committed(self, group: Group, item: _Item) -> None:
-        """Settle what is on the disk; what could not be written there is stored again."""
-        self._storing -= 1
+    def _append_more(self, group: Group) -> None:
+        """Store with a group whatever else has to be, as far as it takes that and nothing is large."""
+        while not group.is_full and (item := self._next_to_store()) is not None:
+            entry = entry_of_batch(item.batch)
+            if entry is None or self._append(item, entry) is None:
+                return
+
+    def _next_to_store(self) -> QueuedItem | None:
+        """Return what has to be stored next; have what is not late yet looked at again."""
+        if not self._fresh:
+            return self._waiting[0] if self._waiting else None
+        first = self._fresh[0]
+        left = first.since + LATE_SECONDS - self._clock.monotonic()
+        if self._waiting or self._is_ending or left <= 1e-6:
+            return first
+        if self._late is None:
+            self._late = self._clock.call_later(left, self._is_late)
+        return None
+
+    def _append(self, item: QueuedItem, entry: bytes) -> Group | None:
+        """Begin to store what is next; return what it is committed with, None: it cannot be now."""
+        journal = self._journal
+        while not journal.has_room_for(entry):
+            self._note_full(
+                True, f"more than may be kept waits for it (max_bytes: {journal.max_bytes:,})"
+            )
+            if not (self._drops and self._drop_for(entry)):
+                return None
+            if item is not self._next_to_store():
+                return None  # it was given up itself
+        number = journal.next_number
+        try:
+            group = journal.append(entry)
+        except StoreFailed as cause:
+            self._note_full(isinstance(cause, StoreFull), str(cause))
+            return None
+        self._note_full(False, None)
+        item.number = number
+        self._storing[number] = item
+        if item.is_in_hand:
+            self._fresh.popleft()
+            self._held[number] = item
+        else:
+            self._waiting.popleft()
+        group.tell.append(partial(self._committed, group, number))
+        return group
+
+    def _note_full(self, is_full: bool, why: str | None) -> None:
+        self._why = why
+        borrowed = self._kept.borrowed
+        if borrowed is not None and borrowed.is_full != is_full:
+            borrowed.is_full = is_full
+            self._moved.set()  # what is oldest may have to be read, to be dropped
+
+    def _committed(self, group: Group, number: int) -> None:
+        """Settle what is on the disk; what could not be written there is to be stored again."""
+        item = self._storing.pop(number)
         self._moved.set()
         if group.cause is None:
             item.settle()
             return
         self._why = str(group.cause)
-        assert item.number is not None
-        if not item.is_in_hand:
-            self._behind -= 1
-        self._by_number.pop(item.number, None)
+        self._held.pop(number, None)
         item.number = None
-        if not item.is_written:
-            self._store_later(item)
-            self._unstored = deque(sorted(self._unstored, key=lambda each: each.since))
+        if not item.is_in_hand:
+            self._waiting = deque(sorted([*self._waiting, item], key=_BY_PLACE))
+        elif not item.is_written:
+            self._fresh = deque(sorted([*self._fresh, item], key=_BY_PLACE))
+        self._to_store.set()
 
-    def _drop_oldest(self) -> bool:
-        """Give up the oldest that is on the disk and not with the output; return whether there was one."""
+    async def _wait_for_room(self) -> None:
+        """Wait a while for the disk to take something; what needs not be there is handed on meanwhile."""
+        while self._waiting and self._has_room and not self._behind:
+            self._hand(self._waiting.popleft())
+        full = self._kept.borrowed is not None and self._kept.borrowed.is_full
+        await self._clock.sleep(ROOM_SECONDS if full else AGAIN_SECONDS)
+
+    def _drop_for(self, entry: bytes) -> bool:
+        """Give up the oldest that the output does not have, for what comes; return whether there was one.
+
+        What comes is given up itself where it would not fit into an empty queue. What the output has is not
+        stored then, and is lost if it is not written before the end.
+        """
+        if not self._journal.could_have_room_for(entry):
+            if self._fresh:
+                self._fresh.popleft()
+            else:
+                self._dropped(count_of_entry(entry))
+                self._waiting.popleft().settle()
+            return True
         if not self._read:
             return False
-        entry = self._read.popleft()
-        self._behind -= 1
-        said = "dropped: more waited for it than may be kept (max_bytes of 'queue')"
-        self.place.lose_count(said, count_of_entry(entry.payload), "unavailable", "dropped")
-        self._let_go(entry.number)
+        oldest = self._read.popleft()
+        self._dropped(count_of_entry(oldest.payload))
+        self._let_go(oldest.number)
         return True
 
-    async def _store_all(self) -> None:
-        """Store what could not be stored at once, as soon as it can be."""
-        while True:
-            await self._to_store.wait()
-            self._to_store.clear()
-            while self._unstored:
-                item = self._unstored[0]
-                if item.is_written or await self._is_stored_now(item):
-                    if self._unstored and self._unstored[0] is item:
-                        self._unstored.popleft()
-                        self._moved.set()
-                elif self._has_room and not (self._behind or item.is_in_hand):
-                    self._unstored.popleft()  # nothing is before it, so it need not be on the disk
-                    self._hand(item)
-                else:
-                    full = self._kept.borrowed is not None and self._kept.borrowed.is_full
-                    await self._clock.sleep(ROOM_SECONDS if full else AGAIN_SECONDS)
-
-    async def _is_stored_now(self, item: _Item) -> bool:
-        """Begin to store a batch, which may be large; return whether that could be."""
-        entry = entry_of_batch(item.batch) or await entry_of_large(item.batch, self._clock)
-        return item.is_written or self._is_stored(item, entry)
+    def _dropped(self, messages: int) -> None:
+        said = "dropped: more waited for it than may be kept (max_bytes of 'queue')"
+        self.place.lose_count(said, messages, "unavailable", "dropped")
 
     async def _hand_out(self) -> None:
         """Hand the output what is on the disk, in order, as it has room."""
-        journal = self._journal
         while True:
-            while self._is_out_of_reach and not self._has_to_drop:
+            while not (most := self._most_to_read()):
                 await self._change()
-            if not (entries := await journal.read(READ_AT_ONCE)):
+            if not (entries := await self._journal.read(most)):
                 return
             for entry in entries:
-                item = self._by_number.pop(entry.number, None)
-                if item is None:
+                if (item := self._held.get(entry.number)) is None:
                     self._read.append(entry)
                     continue
                 item.is_read = True
                 if item.is_written:
-                    journal.let_go([entry.number])
-            while self._read:
-                if not self._has_room:
+                    self._let_go(entry.number)
+            self._moved.set()
+            while self._read and not self._is_ending:
+                if self._has_room:
+                    await self._hand_stored(self._read.popleft())
+                else:
                     await self._change()
-                    continue
-                await self._hand_stored(self._read.popleft())
 
-    @property
-    def _is_out_of_reach(self) -> bool:
-        """Whether nothing more can be written soon. What is not read is not suspected after a kill."""
-        return not self._is_up or (self._is_away and bool(self._in_hand))
+    def _most_to_read(self) -> int:
+        """Return how many entries may be taken from the journal now.
 
-    @property
-    def _has_to_drop(self) -> bool:
-        """Whether there is no room without what is oldest."""
-        return self._drops and self._kept.borrowed is not None and self._kept.borrowed.is_full
+        What is not taken is not suspected where the process is killed. What the output has is taken in any
+        case, as it can be let go of only then; it is before what it does not have.
+        """
+        unread = sum(not each.is_read for each in self._held.values())
+        if self._is_ending:
+            return unread
+        full = self._kept.borrowed is not None and self._kept.borrowed.is_full
+        if (self._is_up and not (self._is_away and self._in_hand)) or (self._drops and full):
+            return READ_AT_ONCE
+        return unread if any(each.is_written for each in self._held.values()) else 0
 
     async def _hand_stored(self, entry: StoredEntry) -> None:
         """Hand the output a batch that is on the disk."""
         if entry.deaths >= SET_ASIDE_FROM:
-            self._behind -= 1
             why = f"set aside: the process ended {entry.deaths} times while it was under way"
             self.place.lose_count(why, count_of_entry(entry.payload), "invalid", "error")
             self._journal.set_aside(entry.number)
             return
         batch = await batch_of_entry(entry.payload, self.place.decoding)
-        self._behind -= 1
-        item = _Item(self, batch, None)
+        item = QueuedItem(batch, None, next(self._places), self.ended)
         item.number, item.is_read = entry.number, True
         self._hand(item)
 
     async def _change(self) -> None:
-        """Wait until something is written or stored."""
+        """Wait until something is written, stored or read."""
         self._moved.clear()
         await self._moved.wait()
 
     def waiting(self) -> int:
         """Return how many batches are in memory that are not written."""
-        return super().waiting() + len(self._in_hand) + len(self._unstored)
+        return super().waiting() + len(self._in_hand) + len(self._waiting)
 
     def link(self, now: int) -> LinkState:
         """Return how the link of the output is, or why nothing of it can be stored."""
         state = self._inner.link(now)
-        if state is UP and self._unstored:
+        if state is UP and self._waiting and self._why is not None:
             return LinkState("waiting", self._why)
         return state
 
     async def drain(self) -> None:
-        """Write what can be written soon, and store the rest; where its pipeline is deleted, write all."""
+        """Write what can be written soon, and store the rest; where its pipeline is deleted, write all.
+
+        What is being written for longer is on the disk as well, and is let go of when it is written.
+        """
         await super().drain()
         if not self.is_started or self._kept.borrowed is None:
             return
         if self._kept.is_gone:
-            while self._in_hand or self._behind or self._unstored:
-                await self._change()
-        else:
-            with suppress(TimeoutError):
-                async with self._clock.timeout(LAST_WRITE_SECONDS):
-                    while self._in_hand:
+            while self._in_hand or self._waiting or self._behind:
+                with suppress(TimeoutError):
+                    async with self._clock.timeout(LOOKS_SECONDS):
                         await self._change()
-            for item in self._in_hand:
-                if item.number is None and item not in self._unstored:
-                    self._store(item)
-            while self._unstored or self._storing:
-                await self._change()
-        self._journal.stop(at_once=True)
+            return
+        self._is_ending = True
+        self._to_store.set()
+        with suppress(TimeoutError):
+            async with self._clock.timeout(LAST_WRITE_SECONDS):
+                while self._in_hand:
+                    await self._change()
+        self._moved.set()
+        while self._fresh or self._waiting or self._storing or self._most_to_read():
+            await self._change()
 
     def abandon(self) -> int:
         """Give up what is not stored: the grace is over. Return how many messages are lost by that."""
         unseen = super().abandon()
-        left = {id(each): each for each in (*self._in_hand, *self._unstored)}
-        lost = [
-            each.batch
-            for each in left.values()
-            if each.delivery is not None and not each.is_written
-        ]
+        unwritten = (*self._in_hand, *self._waiting)
+        left = [each.batch for each in unwritten if each.delivery and each.number is None]
         if self.place.comes_again:
-            lost.clear()
-        for batch in lost:
+            left.clear()
+        for batch in left:
             self.place.report(Stopped("stopped before everything was written", "unclear"), batch)
-        return unseen + sum(map(len, lost))
+        lost = sum(map(len, left))
+        if left:
+            self.place.warn(
+                f"messages lost, because not written in time: {lost:,} (batches: {len(left):,})"
+            )
+        return unseen + lost
 
     async def finish(self) -> None:
         """Finish the sink. What is on the disk stays there for the next run."""
@@ -447,3 +463,11 @@ class OutputQueue(Writer):
             await asyncio.wait(self._tasks)
         self._finished = self.is_started
         await self._inner.finish()
+
+
+def _remove(item: QueuedItem, among: deque[QueuedItem]) -> None:
+    """Take an item out, if it is there; it is the first of them mostly."""
+    if among and among[0] is item:
+        among.popleft()
+    elif item in among:
+        among.remove(item)

@@ -137,6 +137,14 @@ class Journal:
         """The number that the next entry gets."""
         return self._next
 
+    def has_room_for(self, payload: bytes) -> bool:
+        """Return whether so much more may be kept."""
+        return self.bytes + len(payload) + WIDTH <= self.max_bytes
+
+    def could_have_room_for(self, payload: bytes) -> bool:
+        """Return whether so much may be kept where nothing else is."""
+        return len(payload) + WIDTH <= self.max_bytes
+
     def append(self, payload: bytes, made: Any = None) -> Group:
         """Put something down; return what can be waited for until it is stored.
 
@@ -149,7 +157,7 @@ class Journal:
         if self._is_closed:
             raise StoreFailed("the queue is closed")
         size = len(payload) + WIDTH
-        if self.bytes + size > self.max_bytes:
+        if not self.has_room_for(payload):
             raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
         keeps_up = (
             not self._unread

@@ -195,6 +195,33 @@ async def test_the_oldest_is_dropped_where_that_is_wanted_and_counted(tmp_path: 
     assert 50 < len(numbers) < 120
 
 
+@promise("delivery.queue.full")
+@virtual
+async def test_what_would_not_fit_into_an_empty_queue_is_dropped_and_nothing_for_it(
+    tmp_path: Path,
+) -> None:
+    stuck, other = Gated(is_open=False), Gated()
+    config = spooling(stuck, other, queue={"max_bytes": 10_000, "when_full": "drop_oldest"})
+    async with engine_on(tmp_path, config) as it:
+        for n in range(10):
+            await post(it, n)
+        await post(it, "x" * 20_000)  # the output has it
+        for n in range(11, 50):
+            await post(it, n)
+            await it.clock.sleep(0.2)
+        await post(it, "y" * 20_000)
+        await post(it, 51)
+        await it.clock.sleep(1)
+        written, it_is = len(other.messages), running(it, "p")
+        stuck.gate.set()
+        await it.clock.sleep(5)
+
+    lost = {each.reason: each.count for each in it_is.failures.losses if each.count}
+    assert written == 52
+    assert lost == {"dropped": 1}
+    assert stuck.messages == [*range(10), "x" * 20_000, *range(11, 50), 51]
+
+
 @promise("delivery.queue.invalid")
 @virtual
 async def test_what_does_not_fit_is_lost_and_holds_up_nobody(tmp_path: Path) -> None:
