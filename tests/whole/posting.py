@@ -16,6 +16,8 @@ class Posts(threading.Thread):
         self._client, self._pipeline, self._pause = Client(server.port), pipeline, 1 / rate
         self._stopping = threading.Event()
         self.accepted: set[int] = set()
+        self.refused: list[tuple[int, int, bytes]] = []
+        """What was not accepted: number, status and body."""
         self.offered = 0
         self.start()
 
@@ -23,8 +25,11 @@ class Posts(threading.Thread):
         """Post."""
         while not self._stopping.wait(self._pause):
             number, self.offered = self.offered, self.offered + 1
-            if self._client.post(self._pipeline, {"n": number}).status == 202:
+            answer = self._client.post(self._pipeline, {"n": number})
+            if answer.status == 202:
                 self.accepted.add(number)
+            else:
+                self.refused.append((number, answer.status, answer.body))
         self._client.close()
 
     def stop(self) -> set[int]:

@@ -136,6 +136,7 @@ def test_posts_and_files_over_ten_reverts(tmp_path: Path, figure: Figure) -> Non
             }
             revert(server)
         accepted = {id: each.stop() for id, each in posts.items()}
+        assert [each.refused for each in posts.values()] == [[], []]
         assert [each.offered for each in posts.values()] == [*map(len, accepted.values())]
         written(tmp_path, [])
         revert(server)  # which has everything released
