@@ -54,7 +54,7 @@ async def test_what_the_output_has_is_on_the_disk_before_what_comes_behind_it(
     assert out.messages == [*range(len(pauses))]
 
 
-@promise("delivery.queue.full")
+@promise("delivery.queue.failing")
 @virtual
 async def test_a_commit_that_fails_changes_no_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
