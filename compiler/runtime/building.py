@@ -165,7 +165,7 @@ class Builder:
         if isinstance(source, KeptSource):
             return self._pump(source, component, place, acknowledges=True)
         reading = self.place("inputs", place.index)  # it has a link of its own
-        target = self._kept_as(component, place.index)
+        target = _kept_as(component, self._config.inputs[: place.index])
         kept: JournalSource
         if source.is_raw:
             kept = StoredPayloads(
@@ -195,20 +195,6 @@ class Builder:
             self._broke,
         )
 
-    def _queued_as(self, component: QueuedOutput, index: int) -> str:
-        """Return what the queue of an output is kept as, as `_kept_as` does."""
-        name = component.kept_as()
-        before = self._config.outputs[:index]
-        same = sum(isinstance(each, QueuedOutput) and each.kept_as() == name for each in before)
-        return f"#{same + 1} {name}" if same else name
-
-    def _kept_as(self, component: DurableInput, index: int) -> str:
-        """Return what it is kept as: with a number behind it, if others before it read the same."""
-        name = component.kept_as()
-        before = self._config.inputs[:index]
-        same = sum(isinstance(each, DurableInput) and each.kept_as() == name for each in before)
-        return f"#{same + 1} {name}" if same else name
-
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
@@ -218,13 +204,21 @@ class Builder:
             outage = place.bridging(retry.seconds, "written to again")
             made = RetryingWriter(sink, place, outage)
             if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
-                target, size = self._queued_as(component, index), queueing.max_bytes
+                target, size = _kept_as(component, self._config.outputs[:index]), queueing.max_bytes
                 kept = KeptQueue(place.storage, place, target, "queue", size)
                 made = OutputQueue(made, place, kept, queueing, self._broke)
                 outage.on_failure = made.failed
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)
         return made
+
+
+def _kept_as(component: DurableInput | QueuedOutput, before: Iterable[Component]) -> str:
+    """Return what it is kept as: with a number behind it, if others before it are kept as the same."""
+    name = component.kept_as()
+    kept = (each for each in before if isinstance(each, DurableInput | QueuedOutput))
+    same = sum(each.kept_as() == name for each in kept)
+    return f"#{same + 1} {name}" if same else name
 
 
 def pump_over(

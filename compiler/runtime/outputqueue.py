@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.queuedoutput import QueueOptions
 from headrace.compiler.delivery import BATCHES_UNDER_WAY, Delivery
-from headrace.compiler.errors import BuildRefused, Stopped
+from headrace.compiler.errors import BuildRefused, FailureClass, Stopped
+from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.keptqueue import KeptQueue
@@ -246,8 +247,11 @@ class OutputQueue(Writer):
                     await self._wait_for_room()
 
     def _append_more(self, group: Group) -> None:
-        """Store with a group whatever else has to be, as far as it takes that and nothing is large."""
+        """Store with a group whatever else has to be, as far as a turn takes that and nothing is large."""
+        ends = self._clock.monotonic() + TURN_SECONDS
         while not group.is_full and (item := self._next_to_store()) is not None:
+            if self._clock.monotonic() >= ends:
+                return
             entry = entry_of_batch(item.batch)
             if entry is None or self._append(item, entry) is None:
                 return
@@ -348,6 +352,7 @@ class OutputQueue(Writer):
 
     async def _hand_out(self) -> None:
         """Hand the output what is on the disk, in order, as it has room."""
+        ends = 0.0
         while True:
             while not (most := self._most_to_read()):
                 await self._change()
@@ -362,10 +367,15 @@ class OutputQueue(Writer):
                     self._let_go(entry.number)
             self._moved.set()
             while self._read and not self._is_ending:
-                if self._has_room:
-                    await self._hand_stored(self._read.popleft())
-                else:
+                if not self._has_room:
                     await self._change()
+                    continue
+                await self._hand_stored(self._read.popleft())
+                if (
+                    self._clock.monotonic() >= ends
+                ):  # an output that writes in the pass waits for nobody
+                    await self._clock.sleep(0)
+                    ends = self._clock.monotonic() + TURN_SECONDS
 
     def _most_to_read(self) -> int:
         """Return how many entries may be taken from the journal now.
@@ -437,12 +447,14 @@ class OutputQueue(Writer):
         """Give up what is not stored: the grace is over. Return how many messages are lost by that."""
         unseen = super().abandon()
         unwritten = (*self._in_hand, *self._waiting)
-        left = [each.batch for each in unwritten if each.delivery and each.number is None]
+        left = [each for each in unwritten if each.delivery and each.number is None]
         if self.place.comes_again:
             left.clear()
-        for batch in left:
-            self.place.report(Stopped("stopped before everything was written", "unclear"), batch)
-        lost = sum(map(len, left))
+        for each in left:
+            failure: FailureClass = "unclear" if each.is_in_hand else "unavailable"
+            said = Stopped("stopped before everything was written", failure)
+            self.place.report(said, each.batch)
+        lost = sum(len(each.batch) for each in left)
         if left:
             self.place.warn(
                 f"messages lost, because not written in time: {lost:,} (batches: {len(left):,})"
