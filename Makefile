@@ -53,15 +53,16 @@ RUN_TESTS := $(RUN) pytest --durations=20
 FEW_FAILED := $(BIN)/python scripts/fewfailed.py
 
 # What is marked `timed` runs after the rest, in one process, whatever came of the rest: beside others, which
-# use the same caches, the same work takes two and three times as long. For the same reason up to three tests
-# that fail beside others are named and run again alone, where they have to pass. One half may have nothing
-# that is wanted (5), not both. The arguments: options of both halves, of the first, and which tests.
+# use the same caches, the same work takes two and three times as long. Up to three tests of a half that fail
+# are named and run again alone, where they have to pass. One half may have nothing that is wanted (5), not
+# both. The arguments: options of both halves, of the first, and which tests.
 define in_two_halves
-trap 'exit 130' INT; beside=0; alone=0; \
-$(RUN_TESTS) --cache-clear $(1) $(2) -m "$(3) and not timed" $(PYTEST) || beside=$$?; \
-if [ $$beside = 1 ] && $(FEW_FAILED); then \
-beside=0; $(RUN_TESTS) --last-failed $(1) $(PYTEST) -n 0 || beside=1; fi; \
-$(RUN_TESTS) $(1) -m "timed and $(3)" $(PYTEST) -n 0 || alone=$$?; \
+trap 'exit 130' INT; \
+half() { code=0; $(RUN_TESTS) --cache-clear $(1) "$$@" || code=$$?; \
+if [ $$code = 1 ] && $(FEW_FAILED); then \
+code=0; $(RUN_TESTS) --last-failed $(1) $(PYTEST) -n 0 || code=1; fi; }; \
+half $(2) -m "$(3) and not timed" $(PYTEST); beside=$$code; \
+half -m "timed and $(3)" $(PYTEST) -n 0; alone=$$code; \
 case $$beside$$alone in 00|05|50) ;; *) exit 1;; esac
 endef
 

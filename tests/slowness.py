@@ -7,14 +7,14 @@ from time import thread_time
 TURNS = 50_000
 USUAL_SECONDS = 26e-9
 """What a turn of the loop below took on the machine on which the bounds were measured."""
-MOST = 1.5
-"""A machine that is slower than so many times does not pass."""
+MOST = 4
+"""A machine that is slower than so many times does not pass: one was 2.3 times as slow on another day."""
 
 
 def slowness() -> float:
     """Return how many times as long as usual the same work takes now: at least 1, and at most so many.
 
-    Processors are slower when they are warm, and when others work on the other half of a core.
+    Processors are slower when they are warm, when others use the other half of a core, and on some days.
     """
     found = min(_seconds() for _ in range(5)) / USUAL_SECONDS
     return min(max(found, 1.0), MOST)

@@ -58,13 +58,21 @@ def test_both_halves_run_and_either_fails_the_verb(
     assert passed is passes
 
 
+@pytest.mark.parametrize(
+    ("ends", "ran_them"),
+    [
+        ({"beside": 1}, ["beside", "again", "alone"]),
+        ({"alone": 1}, ["beside", "alone", "again"]),
+        ({"beside": 1, "alone": 1}, ["beside", "again", "alone", "again"]),
+    ],
+)
 @pytest.mark.parametrize(("again", "passes"), [(0, True), (1, False), (5, False)])
-def test_the_few_that_fail_beside_others_have_to_pass_alone(
-    again: int, passes: bool, tmp_path: Path
+def test_the_few_of_a_half_that_fail_have_to_pass_alone(
+    ends: dict[str, int], ran_them: list[str], again: int, passes: bool, tmp_path: Path
 ) -> None:
-    said, passed = ran(tmp_path, "test", "true", beside=1, again=again)
+    said, passed = ran(tmp_path, "test", "true", again=again, **ends)
 
-    assert said == ["beside", "again", "alone"]
+    assert said == ran_them
     assert passed is passes
 
 
