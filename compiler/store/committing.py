@@ -10,13 +10,10 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
+from headrace.compiler.store import lettertables
+from headrace.compiler.store.inpieces import MOST_JOINED, ROWS_AT_ONCE, write_in_pieces
 from headrace.compiler.store.storedrows import ALONE_FROM, Changes, NewRow, Parts
 from headrace.compiler.store.storeformat import checksum, is_right, lengths, unpacked
-
-MOST_JOINED = 256 * 1024
-"""Bytes of a payload above which it has a row of its own, and is written in pieces of as many."""
-ROWS_AT_ONCE = 64
-"""Rows of one statement: each statement may have to wait for the interpreter."""
 
 _VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = "INSERT INTO entries VALUES "
@@ -42,10 +39,18 @@ _ROW = "SELECT queue, first, count, deaths, at, crc, body FROM entries WHERE n =
 def write(run: sqlite3.Connection, changes: Changes) -> None:
     """Write changes, within a transaction."""
     _insert(run, changes.rows)
+    changes.deleted, changes.dropped = {}, []
+    if changes.letters:
+        lettertables.insert(run, changes.letters)
+        changes.dropped = lettertables.drop(run, changes.letters, changes.deleted)
+    if changes.tried:
+        lettertables.update(run, changes.tried)
+    if gone := changes.letters_gone + changes.letters_along:
+        lettertables.delete(run, gone, changes.deleted)
     for n, now in changes.aside.items():
         set_aside(run, n, now, "process")
-    if changes.gone:
-        delete(run, changes.gone)
+    if changes.gone or changes.rows_along:
+        delete(run, changes.gone + changes.rows_along)
     for n, parts in changes.parts.items():
         _replace(run, n, parts)
     if changes.taken:
@@ -136,16 +141,12 @@ def _insert_small(run: sqlite3.Connection, rows: Sequence[NewRow]) -> None:
 
 
 def _insert_large(run: sqlite3.Connection, row: NewRow) -> None:
-    """Insert a row of one large payload, in pieces: joined, 16 MiB hold up everybody for 12 ms."""
+    """Insert a row of one large payload, in pieces."""
     [payload] = row.payloads
     before = lengths(row.payloads)
     crc = checksum(*row.key, before, payload)
     run.execute(_INSERT_LARGE, (*_key(row, crc), len(before) + len(payload)))
-    view = memoryview(payload)
-    with run.blobopen("entries", "body", row.n) as blob:
-        blob.write(before)
-        for start in range(0, len(payload), MOST_JOINED):
-            blob.write(view[start : start + MOST_JOINED])
+    write_in_pieces(run, "entries", row.n, before, payload)
 
 
 def _key(row: NewRow, crc: int) -> tuple[object, ...]:

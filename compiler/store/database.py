@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from headrace.compiler.store import committing
+from headrace.compiler.store import committing, lettertables
 from headrace.compiler.store.committing import deaths_of
 from headrace.compiler.store.disk import is_full
+from headrace.compiler.store.letterrows import LetterFigures
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     Changes,
@@ -25,7 +26,17 @@ from headrace.compiler.store.storedrows import (
     StoredRow,
 )
 from headrace.compiler.store.storeerrors import StoreRefused
-from headrace.compiler.store.storeformat import FORMAT, SCHEMA, STORE, WIDTH, is_right, unpacked
+from headrace.compiler.store.storeformat import (
+    FORMAT,
+    LETTERS,
+    SCHEMA,
+    STORE,
+    WIDTH,
+    is_right,
+    unpacked,
+)
+
+T = TypeVar("T")
 
 Sync = Literal["power", "process"]
 """What is outlasted: a loss of power as well, or the end of the process alone."""
@@ -141,9 +152,17 @@ class Database:
                 for statement in SCHEMA:
                     execute(statement)
                 execute(f"PRAGMA user_version = {FORMAT}")
+        if not lettertables.are_there(self._run):
+            with self._transaction():
+                for statement in LETTERS:
+                    execute(statement)
         [last] = execute("SELECT coalesce(max(n), 0) FROM entries").fetchone()
         self.next_row = int(last) + 1
         """The number of the next row, which is higher than that of any there is."""
+        self.next_letter = lettertables.next_id(self._run)
+        """The number of the next letter, which is higher than that of any there was."""
+        self.letters = LetterFigures(lettertables.amounts(self._run))
+        """How much there was of letters; whoever changes them says what there is then."""
         self.frames = sys.maxsize
         """How many frames of the log it took."""
         with _unless_full():
@@ -205,6 +224,17 @@ class Database:
             committing.write(self._run, changes)
             if not changes.is_empty:
                 self.mark_alive()
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read something of the letters."""
+        return work(self._run)
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Write something of the letters, or nothing."""
+        with self._transaction():
+            result = work(self._run)
+            self.mark_alive()
+        return result
 
     def page(self, queue: int, after: int, before: int, most_bytes: int) -> StoredPage:
         """Return some rows of a queue between two entries; at least one, if there is one."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
-from headrace.compiler.store.storedrows import NewRow
+from headrace.compiler.store.letterrows import DroppedLetters, NewLetter
+from headrace.compiler.store.storedrows import EndedRow, NewRow
 from headrace.compiler.store.storeerrors import StoreFailed
 
 MOST_ENTRIES = 4_096
@@ -13,11 +15,27 @@ MOST_BYTES = 2**20
 """Of one group: entries, and bytes of them."""
 
 
+class LetsGo(Protocol):
+    """A queue that lets go of entries when something else is committed."""
+
+    def rows_without(self, numbers: Iterable[int]) -> Iterator[EndedRow]:
+        """Yield the rows of which nothing is left but these entries."""
+
+    def let_go(self, numbers: Iterable[int]) -> None:
+        """Forget entries."""
+
+
 class Group:
     """What comes together until it is committed."""
 
     def __init__(self) -> None:
         self.rows: list[NewRow] = []
+        self.letters: list[NewLetter] = []
+        self.dropped: list[DroppedLetters] = []
+        """What went to make room for letters, once it is committed; whoever tells it takes it out."""
+        self.letters_along: list[int] = []
+        """The letters that go with it, and only if it is committed."""
+        self._along: dict[LetsGo, list[int]] = {}
         self.open: dict[int, NewRow] = {}
         """The row that a queue goes on with, by its id."""
         self.tell: list[Callable[[], None]] = []
@@ -47,6 +65,22 @@ class Group:
         self.entries += 1
         self.bytes += size
         self.is_full = self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
+
+    def let_go(self, queue: LetsGo, numbers: Iterable[int]) -> None:
+        """Have entries of a queue go in the same commit, and only if it is committed."""
+        if queue not in self._along:
+            going = self._along[queue] = []
+            self.tell.append(lambda: self._has_gone(queue, going))
+        self._along[queue] += numbers
+
+    def _has_gone(self, queue: LetsGo, numbers: list[int]) -> None:
+        if self.cause is None:
+            queue.let_go(numbers)
+
+    def rows_along(self) -> Iterator[EndedRow]:
+        """Yield the rows that go with it."""
+        for queue, numbers in self._along.items():
+            yield from queue.rows_without(numbers)
 
     def end(self, cause: StoreFailed | None = None) -> None:
         """Tell all who wait."""

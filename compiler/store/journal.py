@@ -7,7 +7,7 @@ on the disk alone, and is read from there when the reader has come to it.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from headrace.compiler.store.storedrows import (
     READY_ENTRIES,
     ROW_BYTES,
     SET_ASIDE_FROM,
+    EndedRow,
     NewRow,
     StoredQueue,
     Stretch,
@@ -182,8 +183,15 @@ class Journal:
             self._storing += 1
         return group
 
-    def let_go(self, numbers: Iterable[int]) -> None:
-        """Keep some entries no longer that were handed out, in any order; not after it was closed."""
+    def let_go(self, numbers: Iterable[int], group: Group | None = None) -> None:
+        """Keep some entries no longer that were handed out, in any order; not after it was closed.
+
+        ``group``: they go in the same commit as what is put down there, such as a letter; if that fails,
+        they are as they were.
+        """
+        if group is not None:
+            group.let_go(self, numbers)
+            return
         if self._is_closed:  # somebody else may have been handed them
             return
         for number in numbers:
@@ -199,6 +207,13 @@ class Journal:
                 self._store.let_go(row.n, self._queue, self._next)
         if self._is_alone and not self._out:
             self._go_on()
+
+    def rows_without(self, numbers: Iterable[int]) -> Iterator[EndedRow]:
+        """Yield the rows of which nothing is left but these entries."""
+        if not self._is_closed:
+            for row, count in Counter(self._rows[number] for number in numbers).items():
+                if row.left == count:
+                    yield EndedRow(row.n, self._queue, self._next)
 
     def set_aside(self, number: int) -> None:
         """Let go of an entry, and have it kept in the store for somebody to look at.

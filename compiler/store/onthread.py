@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from headrace.compiler.store.database import LOG_PAGES, Database
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.room import Room, on_the_reserve
 from headrace.compiler.store.storedrows import Changes, StoredPage, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFull
+
+T = TypeVar("T")
 
 TO_GO_ON_BYTES = 4 * 2**20
 """Room that there has to be until something new is taken again, or it would be for moments only."""
@@ -21,7 +25,7 @@ def commit(changes: Changes, room: Room | None, database: Database) -> None:
     Raises:
         StoreFull: there is no room.
     """
-    if not changes.rows:
+    if not changes.is_new:
         on_the_reserve(room, lambda: database.commit(changes))
         return
     if room is not None:
@@ -47,6 +51,11 @@ def queue(
 def discard(queue: int, room: Room | None, database: Database) -> bool:
     """Forget some of a queue, also on a full disk; return whether there is more of it."""
     return on_the_reserve(room, lambda: database.discard(queue))
+
+
+def write(work: Callable[[sqlite3.Connection], T], room: Room | None, database: Database) -> T:
+    """Write something of the letters that makes room, also on a full disk."""
+    return on_the_reserve(room, lambda: database.write(work))
 
 
 def page(

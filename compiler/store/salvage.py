@@ -1,19 +1,20 @@
 """What can still be read of a database whose pages are damaged.
 
-SQLite reads a table up to a page that makes no sense. So entries are read from the first on and from the
-last back; what lies between two such pages stays in the file that was kept.
+SQLite reads a table up to a page that makes no sense. So entries and letters are read from
+the first on and from the last back; what lies between two such pages stays in the file that was kept.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from re import fullmatch
 from typing import Any
 
 from headrace.compiler.store.database import Database
+from headrace.compiler.store.lettertables import recount
 
 MOST_QUEUES = 2**48
 """A number above that is damaged."""
@@ -22,7 +23,9 @@ _COLUMNS = ", ".join("?" * 9)
 
 
 def salvage(damaged: Path, file: Path) -> int:
-    """Write what can be read of a damaged database into one that is new; return how many rows of entries.
+    """Write what can be read of a damaged database into one that is new; return how much that is.
+
+    Units: rows of entries, and letters.
 
     Raises:
         sqlite3.Error: the new one cannot be written.
@@ -35,7 +38,7 @@ def salvage(damaged: Path, file: Path) -> int:
             target.execute("BEGIN")
             for id, *texts, next, ended in _read(source, "SELECT * FROM queues"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
-                    key = [each.decode(errors="replace") for each in texts]
+                    key = [_text(each) for each in texts]
                     row = (id, *key, next, ended)
                     target.execute("INSERT INTO queues VALUES (?, ?, ?, ?, ?, ?)", row)
             for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'queues'"):
@@ -47,18 +50,20 @@ def salvage(damaged: Path, file: Path) -> int:
                     target.execute("UPDATE store SET id = ?", (id.decode(),))
             for *columns, why in _read(source, "SELECT * FROM aside"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
-                    aside = (*columns, why.decode(errors="replace"))
+                    aside = (*columns, _text(why))
                     target.execute(f"INSERT INTO aside VALUES ({_COLUMNS})", aside)
-            before = 0
-            for entry in _read(source, "SELECT * FROM entries ORDER BY n"):
-                if entry[0] <= before:
-                    break
-                before = entry[0]
-                count += _put(target, entry)
-            for entry in _read(source, "SELECT * FROM entries ORDER BY n DESC"):
-                if entry[0] <= before:
-                    break
-                count += _put(target, entry)
+            for entry in _both_ways(source, "entries", "n"):
+                count += _put(target, "entries", entry)
+            for letter in _both_ways(source, "letters", "id"):
+                if letter[0] < MOST_QUEUES:
+                    columns = [_text(each) if isinstance(each, bytes) else each for each in letter]
+                    count += _put(target, "letters", columns)
+            recount(target)
+            for body in _both_ways(source, "bodies", "id"):
+                if target.execute("SELECT 1 FROM letters WHERE id = ?", body[:1]).fetchone():
+                    _put(target, "bodies", body)
+            for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"):
+                _number_letters_from(target, last)
             target.execute("COMMIT")
     return count
 
@@ -72,10 +77,34 @@ def _number_queues_from(target: sqlite3.Connection, last: object) -> None:
             target.execute("DELETE FROM queues WHERE id = ?", (last,))
 
 
-def _put(target: sqlite3.Connection, entry: tuple[Any, ...]) -> bool:
+def _number_letters_from(target: sqlite3.Connection, last: object) -> None:
+    """Have new letters numbered from behind one on, also where that one is no more."""
+    if isinstance(last, int) and last < MOST_QUEUES:
+        numbered = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'letters'"
+        if not target.execute(numbered, (last,)).rowcount:
+            target.execute("INSERT INTO sqlite_sequence VALUES ('letters', ?)", (last,))
+
+
+def _both_ways(source: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table from the first on and from the last back, each once."""
+    before = 0
+    for order, is_behind in (("", False), (" DESC", True)):
+        for row in _read(source, f"SELECT * FROM {table} ORDER BY {key}{order}"):
+            if row[0] <= before:
+                break
+            if not is_behind:
+                before = row[0]
+            yield row
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
+
+
+def _put(target: sqlite3.Connection, table: str, row: Sequence[Any]) -> bool:
     """Insert a row; one with what no column has is damaged, and left out."""
     try:
-        target.execute(f"INSERT INTO entries VALUES ({_COLUMNS})", entry)
+        target.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
     except sqlite3.IntegrityError:
         return False
     return True

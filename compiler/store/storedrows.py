@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from headrace.compiler.store.letterrows import DroppedLetters, LetterAmounts, LetterTry, NewLetter
+
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
 READY_ENTRIES = 1_024
@@ -49,11 +51,29 @@ class Parts(NamedTuple):
     """The entries of each."""
 
 
+class EndedRow(NamedTuple):
+    """A row of which nothing is needed any more."""
+
+    n: int
+    queue: int
+    next: int
+    """The number of the entry that comes next in its queue."""
+
+
 @dataclass(slots=True)
 class Changes:
     """What goes into one commit."""
 
     rows: list[NewRow] = field(default_factory=list)
+    letters: list[NewLetter] = field(default_factory=list)
+    rows_along: list[int] = field(default_factory=list)
+    """The rows that go only together with what is new here."""
+    letters_along: list[int] = field(default_factory=list)
+    """The same of letters."""
+    letters_gone: list[int] = field(default_factory=list)
+    """The letters that nobody needs any more."""
+    tried: dict[int, LetterTry] = field(default_factory=dict)
+    """What became of letters, by their ids."""
     gone: list[int] = field(default_factory=list)
     """The rows of which nothing is needed any more."""
     aside: dict[int, float] = field(default_factory=dict)
@@ -71,12 +91,24 @@ class Changes:
     """The queues that nobody takes up again, by their ids, and when that was said."""
     then: list[Callable[[], object]] = field(default_factory=list)
     """Called when it is committed."""
+    deleted: LetterAmounts = field(default_factory=dict)
+    """Known when it is committed: how much went of letters, with what was dropped."""
+    dropped: list[DroppedLetters] = field(default_factory=list)
+    """Known when it is committed: what went to make room."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is something that needs room, and is turned down where there is none."""
+        return bool(self.rows or self.letters)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing would be written."""
         changes = (
             self.rows,
+            self.letters,
+            self.letters_gone,
+            self.tried,
             self.gone,
             self.aside,
             self.parts,
@@ -91,9 +123,18 @@ class Changes:
         return queue in self.ended or any(parts.queue == queue for parts in self.parts.values())
 
     def before(self, later: Changes) -> Changes:
-        """Return these, without what is new, and later ones: it is not there, and must not be."""
+        """Return these, without what is new, and later ones: it is not there, and must not be.
+
+        Letters that something went along with stay where they are there after all: it is gone then, and
+        they are all that is left of it.
+        """
+        is_undone = not (self.rows_along or self.letters_along)
+        undone = [each.id for each in self.letters] if is_undone else []
         return Changes(
             rows=later.rows,
+            letters=later.letters,
+            letters_gone=self.letters_gone + undone + later.letters_gone,
+            tried=self.tried | later.tried,
             gone=self.gone + [row.n for row in self.rows] + later.gone,
             aside=self.aside | later.aside,
             parts=self.parts | later.parts,
@@ -106,8 +147,9 @@ class Changes:
 
     @property
     def bytes(self) -> int:
-        """How many bytes of payloads there are."""
-        return sum(len(payload) for row in self.rows for payload in row.payloads)
+        """How many bytes of payloads and letters there are."""
+        payloads = sum(len(payload) for row in self.rows for payload in row.payloads)
+        return payloads + sum(letter.size for letter in self.letters)
 
 
 class StoredRow(NamedTuple):

@@ -32,6 +32,25 @@ SCHEMA = (
     "CREATE TABLE aside (n ANY, queue ANY, first ANY, count ANY, at ANY, crc ANY, body ANY,"
     " found REAL NOT NULL, why TEXT NOT NULL) STRICT",
 )
+LETTERS = (
+    # Numbered for good, in order of time. What lists show; `signature` is the same for what failed alike.
+    "CREATE TABLE letters (id INTEGER PRIMARY KEY AUTOINCREMENT, pipeline TEXT NOT NULL,"
+    " stage TEXT NOT NULL, component INTEGER, input_index INTEGER, target TEXT, class TEXT NOT NULL,"
+    " message TEXT NOT NULL, detail TEXT, first_seen REAL NOT NULL, last_seen REAL NOT NULL,"
+    " tries INTEGER NOT NULL, maybe_written INTEGER NOT NULL, received_at REAL, config TEXT,"
+    " messages INTEGER NOT NULL, bytes INTEGER NOT NULL, size INTEGER NOT NULL,"
+    " signature INTEGER NOT NULL, crc INTEGER NOT NULL) STRICT",
+    "CREATE INDEX letters_of_pipeline ON letters (pipeline)",
+    "CREATE INDEX letters_alike ON letters (signature)",
+    "CREATE TABLE bodies (id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL) STRICT",
+    # Figures of what failed alike: of 100,000 letters they took 60 ms each time they were asked for.
+    "CREATE TABLE signatures (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, stage TEXT NOT NULL,"
+    " component INTEGER, message TEXT NOT NULL, class TEXT NOT NULL, letters INTEGER NOT NULL,"
+    " messages INTEGER NOT NULL, size INTEGER NOT NULL, first_seen REAL NOT NULL,"
+    " last_seen REAL NOT NULL) STRICT",
+    "CREATE INDEX signatures_of_pipeline ON signatures (pipeline, last_seen)",
+)
+"""Tables of dead letters, which the first stores of format 1 did not have."""
 
 _KEY = Struct("<QQQQd")
 _LENGTH = Struct("<I")

@@ -10,6 +10,7 @@ One task does one thing after the other (`_work`): nothing is committed while a 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
@@ -20,11 +21,12 @@ from typing import Literal, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store import onthread
-from headrace.compiler.store.committing import MOST_JOINED
 from headrace.compiler.store.database import Database, Sync
 from headrace.compiler.store.disk import failed, is_damage
 from headrace.compiler.store.folder import StoreFolder
 from headrace.compiler.store.group import Group
+from headrace.compiler.store.inpieces import MOST_JOINED
+from headrace.compiler.store.letterrows import LetterAmounts, LetterFigures, LetterTry, NewLetter
 from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
 from headrace.compiler.store.storedrows import (
@@ -97,7 +99,9 @@ class Store:
         self._groups: deque[Group] = deque()
         self._changes = Changes()
         """What goes with the next commit: rows that nobody needs, and what else is changed."""
-        self._next_row = 0
+        self._next_row, self._next_letter = 0, 1
+        self._gone_along: set[int] = set()
+        """The rows that have just gone with what was committed, while that is told."""
         self._work: asyncio.Task[None] | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._trial: asyncio.TimerHandle | None = None
@@ -325,10 +329,93 @@ class Store:
             self._begin()
         return group, row
 
+    def append_letter(self, letter: NewLetter) -> Group:
+        """Put down a letter, which is given its id; return the group that it is committed with.
+
+        Raises:
+            StoreFailed: the store takes nothing now.
+        """
+        if self.state != "open" or self._is_closing:
+            raise self._refusal()
+        group = self._open_group()
+        letter.id = self._next_letter
+        self._next_letter += 1
+        group.letters.append(letter)
+        group.add(letter.size)
+        if self._work is None:
+            self._begin()
+        return group
+
+    @property
+    def letters(self) -> LetterFigures:
+        """How much there is of letters."""
+        return self._database.letters
+
+    @property
+    def last_letter(self) -> int:
+        """The id of the letter that was put down last."""
+        return self._next_letter - 1
+
+    def letter_damaged(self, id: int) -> None:
+        """Tell that a letter is not what was written."""
+        self.damaged += 1
+        self._tell(f"letter {id} is damaged")
+
+    def let_go_of_letters(self, ids: Collection[int]) -> None:
+        """Have letters go."""
+        self._changes.letters_gone += ids
+        self._wait_for_quiet()
+
+    async def tried(self, id: int, tried: LetterTry) -> None:
+        """Say what became of a letter, as soon as it can be written.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        self._changes.tried[id] = tried
+        await self.written()
+
+    async def read_letters(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read something of the letters; where it is damaged, what is left when that is made anew.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        return await self._repaired(lambda database: database.read(work))
+
+    async def delete_letters(
+        self, work: Callable[[sqlite3.Connection], LetterAmounts]
+    ) -> LetterAmounts:
+        """Have some letters go, also on a full disk; return how much that was, nothing: all are gone.
+
+        Raises:
+            StoreFailed: it cannot be written.
+        """
+        deleted = await self._repaired(partial(onthread.write, work, self._room))
+        self.letters.subtract(deleted)
+        self._may_give_back = True
+        self._wait_for_quiet()
+        return deleted
+
+    async def _repaired(self, work: Callable[[Database], T]) -> T:
+        """Do something, again where the database had to be made anew for it."""
+        try:
+            return await self._do(work)
+        except Exception as cause:
+            told = self._fails(cause)
+            if not is_damage(cause) or self._is_closing:
+                raise told from cause
+        await self._readable.wait()
+        if self._is_closing:
+            raise self._refusal()
+        return await self._write(work)
+
     def let_go(self, row: int, queue: int, next: int) -> None:
         """Have a row go, of which nothing is needed any more; of its queue ``next`` comes next."""
         self._not_alone(row)
         self._under_way.discard(row)
+        if row in self._gone_along:
+            return
         self._changes.gone.append(row)
         self._changes.nexts[queue] = next
         if self._work is None and self._quiet is None:
@@ -489,6 +576,7 @@ class Store:
         """Open the database, on the thread."""
         self._database = folder.open(self._sync, tell)
         self._next_row = self._database.next_row
+        self._next_letter = self._database.next_letter
         try:
             room.take_reserve()
         except OSError as cause:
@@ -561,7 +649,11 @@ class Store:
     async def _commit(self, group: Group) -> None:
         changes = self._changes
         self._changes = Changes()
-        changes.rows = group.rows
+        changes.rows, changes.letters = group.rows, group.letters
+        changes.letters_along = group.letters_along
+        for row, queue, next in group.rows_along():
+            changes.rows_along.append(row)
+            changes.nexts[queue] = next
         try:
             seconds = await self._do(partial(self._timed, changes))
         except Exception as cause:
@@ -571,7 +663,10 @@ class Store:
             total, count = self.commit_seconds
             self.commit_seconds = total + seconds, count + 1
             self._is_committed(changes)
+            group.dropped = changes.dropped
+            self._gone_along.update(changes.rows_along)
             group.end()
+            self._gone_along.clear()
 
     def _timed(self, changes: Changes, database: Database) -> float:
         """Commit, on the thread; return how long that took."""
@@ -581,7 +676,10 @@ class Store:
 
     def _is_committed(self, changes: Changes) -> None:
         self.commits += not changes.is_empty
-        self._may_give_back |= bool(changes.gone)
+        self._may_give_back |= bool(changes.gone or changes.rows_along or changes.deleted)
+        for letter in changes.letters:
+            self.letters.add(letter.place, letter.amount)
+        self.letters.subtract(changes.deleted)
         for row in changes.rows:
             if used := self._in_use.get(row.queue):
                 used.next = row.first + len(row.payloads)

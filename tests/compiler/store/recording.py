@@ -3,7 +3,7 @@
     python -m tests.compiler.store.recording FILE
 
 It was killed: one queue is under way, of one all is let go of, a row of another is damaged, and one is
-ended.
+ended. Of the letters the last one is gone, and one was tried again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.letterrecords import Records
+from headrace.compiler.store.letterrows import Letter
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 
@@ -32,6 +34,44 @@ EMPTY = ("press-line", "postgres db/readings", "queue")
 DAMAGED = ("press-line", "redis r/alarms", "queue")
 ENDED = ("milling", "http", "journal")
 """A queue that was ended, with one entry left."""
+
+LETTERS = {
+    Letter(
+        pipeline="größe",
+        stage="output",
+        component=1,
+        input_index=None,
+        target="postgres db/readings",
+        failure="invalid",
+        message="'temp' is no number",
+        detail='invalid input syntax for type double precision: "heiß"',
+        first_seen=1_767_225_600.25,
+        last_seen=1_767_225_630.5,
+        tries=2,
+        maybe_written=True,
+        received_at=1_767_225_599.125,
+        config="0123abcd",
+        messages=2,
+    ): b'[{"temp": "hei\xc3\x9f"}, {"temp": null}]',
+    Letter(
+        pipeline="press-line",
+        stage="input",
+        component=None,
+        input_index=0,
+        target=None,
+        failure="invalid",
+        message="no JSON",
+        detail=None,
+        first_seen=1_767_225_601.0,
+        last_seen=1_767_225_601.0,
+        tries=1,
+        maybe_written=False,
+        received_at=None,
+        config=None,
+        messages=1,
+    ): LARGE,
+}
+"""The letters that are in it, with their bodies."""
 
 
 async def read(journal: Journal, count: int) -> list[StoredEntry]:
@@ -72,6 +112,13 @@ async def record(folder: Path) -> None:
     journal = await Journal.open(store, *ENDED, 2**30)
     await journal.append(b"left").stored()
     await journal.end()
+    records = Records(store)
+    for letter, body in LETTERS.items():
+        await records.append(letter._replace(tries=1), body, 2**30).stored()
+    tried, _ = LETTERS
+    await records.update(1, tried.tries, tried.last_seen, maybe_written=tried.maybe_written)
+    await records.append(tried, b"gone", 2**30).stored()
+    await records.delete(tried.pipeline, [3])
     await clock.sleep(1)
     store._database.checkpoint()
     kill(store)

@@ -14,9 +14,20 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.letterrecords import Records
+from headrace.compiler.store.letterrows import FoundLetter, WholeLetter
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import Store
-from tests.compiler.store.recording import CONTENT, DAMAGED, EMPTY, ENDED, ID, read, recorded
+from tests.compiler.store.recording import (
+    CONTENT,
+    DAMAGED,
+    EMPTY,
+    ENDED,
+    ID,
+    LETTERS,
+    read,
+    recorded,
+)
 from tests.rooms import REPOSITORY
 from tests.virtual import virtual
 
@@ -54,7 +65,34 @@ async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
     [ended] = [each for each in await store.queues() if each.ended is not None]
     assert (ended[1:4], ended.entries, ended.ended) == (ENDED, 1, 1_767_225_600.5)
     assert store.id == ID
+    records = Records(store)
+    for id, (letter, body) in enumerate(LETTERS.items(), 1):
+        found = FoundLetter(id, letter, len(body))
+        assert await records.letter(id) == WholeLetter(found, body)
+    assert {each.letters for each in await records.signatures()} == {1}
+    assert store.last_letter == 3
     assert told == []
+    await store.close()
+
+
+@virtual
+async def test_a_store_that_has_no_tables_of_letters_gets_them(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    file.write_bytes(content(RECORDED[0]))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.executescript(
+            "DROP TABLE letters; DROP TABLE bodies; DROP TABLE signatures; PRAGMA user_version = 1"
+        )
+    clock = Clock(asyncio.get_running_loop())
+    store = await Store.open(clock, tmp_path, keep_free_bytes=0, reserve_bytes=0)
+
+    records = Records(store)
+    letter, body = next(iter(LETTERS.items()))
+    await records.append(letter, body, 2**30).stored()
+    assert await records.letter(1) == WholeLetter(FoundLetter(1, letter, len(body)), body)
+    [key, *_], [payloads, *_] = CONTENT.keys(), CONTENT.values()
+    journal = await Journal.open(store, *key, 2**30)
+    assert [each.payload for each in await read(journal, len(payloads))] == payloads
     await store.close()
 
 
