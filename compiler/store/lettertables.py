@@ -56,6 +56,7 @@ _OLDEST = (
     "SELECT id, stage, component, messages, size FROM letters INDEXED BY letters_of_pipeline"
     " WHERE pipeline = ? ORDER BY id"
 )
+_LISTED = "SELECT count(*), min(id) FROM letters INDEXED BY letters_of_pipeline WHERE pipeline = ?"
 _COUNT_ALIKE = (
     " ON CONFLICT (id) DO UPDATE SET letters = letters + excluded.letters,"
     " messages = messages + excluded.messages, size = size + excluded.size,"
@@ -224,6 +225,8 @@ def delete_some(run: sqlite3.Connection, of: LetterFilter, last: int) -> LetterA
         size += _number(frees)
         if size >= DELETED_BYTES:
             break
+    if not ids:
+        _check(run, of, last + 1)
     deleted: LetterAmounts = {}
     delete(run, ids, deleted)
     return deleted
@@ -254,6 +257,8 @@ def page(run: sqlite3.Connection, of: LetterFilter, before: int, limit: int) -> 
     found = {row[0]: _found(row) for row in rows}
     letters = [each for each in found.values() if each is not None]
     damaged = [id for id in ids[:limit] if found.get(id) is None]
+    if len(ids) <= limit:
+        _check(run, of, ids[-1] if ids else before)
     last = ids[:limit][-1] if ids else before
     return LetterPage(letters, damaged, last, len(ids) > limit, total, size)
 
@@ -328,6 +333,23 @@ def _hash(known: Sequence[Any]) -> int:
 
 def _json(values: Sequence[Any]) -> bytes:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def _check(run: sqlite3.Connection, of: LetterFilter, last: int) -> None:
+    """Look whether a list of all letters of a pipeline that ended at one has left none out.
+
+    Where a page of an index is damaged, SQLite may find less without a word.
+
+    Raises:
+        sqlite3.DatabaseError: it is damaged.
+    """
+    if of.stage is None and of.message is None:
+        listed, first = run.execute(_LISTED, (of.pipeline,)).fetchone()
+        [counted, _] = run.execute(_SUM, of).fetchone()
+        if listed != counted or (listed and first < last):
+            cause = sqlite3.DatabaseError("letters are not listed that are there")
+            cause.sqlite_errorname = "SQLITE_CORRUPT_INDEX"
+            raise cause
 
 
 def _number(value: object) -> int:

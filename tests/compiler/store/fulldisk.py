@@ -13,10 +13,12 @@ from pathlib import Path
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.room import RESERVE_BYTES
 from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
+from tests.compiler.store.letters import PLAIN
 
 SIZE = 20_000
 KEPT_FREE = 16 * 2**20
@@ -225,6 +227,49 @@ async def what_is_let_go_of_in_part_is_given_back_on_a_full_disk(folder: Path) -
     disk.journal = await Journal.open(disk.store, "p", "http", "journal", 2**40)
     assert disk.journal.entries == 167, disk.journal.entries
     assert [each.number for each in await disk.read(167)] == [*range(0, 501, 3)]
+    await disk.store.close()
+
+
+async def letters_are_refused_and_deleted_on_a_full_disk(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    records = Records(disk.store)
+    stored = 0
+    with suppress(StoreFull):
+        while True:
+            await records.append(PLAIN, bytes(SIZE), 2**40).stored()
+            stored += 1
+    assert stored > 500, stored
+    while disk.store.state == "open":
+        disk.take_all_room()
+        with suppress(StoreFull):
+            while True:
+                await records.append(PLAIN, bytes(SIZE), 2**40).stored()
+                stored += 1
+        await disk.clock.sleep(3)
+    disk.take_all_room()
+    assert disk.store.state == "full", disk.store.why
+    assert records.amounts(PLAIN.pipeline)[PLAIN.stage].letters == stored
+
+    await records.update(1, 2, 3.0, maybe_written=True)
+    whole = await records.letter(1)
+    assert whole is not None
+    assert whole.found is not None
+    assert whole.found.letter.tries == 2
+    assert len((await records.page(PLAIN.pipeline)).letters) == 200
+    assert (await records.delete(PLAIN.pipeline, [1, 2])).letters == 2
+    deleted = await records.delete_all(PLAIN.pipeline)
+    assert deleted.letters == stored - 2, deleted
+
+    disk.ballast.unlink()
+    await disk.clock.sleep(3)
+    assert disk.store.state == "open", disk.store.why
+    await records.append(PLAIN, bytes(SIZE), 2**40).stored()
+    kill(disk.store)
+    await disk.open()
+    assert [each.id for each in (await Records(disk.store).page(PLAIN.pipeline)).letters] == [
+        disk.store.last_letter
+    ]
     await disk.store.close()
 
 
