@@ -15,6 +15,11 @@ from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.deadletters import (
+    LETTERS_KEPT,
+    DeadLetterKeeping,
+    DeadLetterOptions,
+)
 from headrace.compiler.component.families import FAMILIES, Component
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import PipelineState
@@ -72,6 +77,7 @@ class Draft:
     """The options of its state that are right, by wire name."""
     has_state: bool = False
     """Whether it gives one, right or wrong."""
+    dead_letters: DeadLetterKeeping = None
 
     def settings(self) -> Iterator[tuple[Site, Setting]]:
         """Yield all single settings, those of its components included, each from where it stands."""
@@ -104,6 +110,7 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
         "state": state if isinstance(state, PipelineState) else None,
         "state_values": state.values() if isinstance(state, PipelineState) else state or {},
         "has_state": is_given or is_misspelt("state", faults),
+        "dead_letters": _kept_of(shape.get("dead_letters")),
     }
     for name, family in FAMILY_OF.items():
         parts = []
@@ -115,6 +122,13 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
             said += wrong
         known[name] = tuple(parts)
     return Draft(site, shape.get("id"), **known), said
+
+
+def _kept_of(value: Any) -> DeadLetterKeeping:
+    """Return what a pipeline says of its dead letters, as far as it could be read."""
+    if value is None or value is True or isinstance(value, DeadLetterOptions):
+        return value
+    return LETTERS_KEPT
 
 
 def part_of(

@@ -11,6 +11,8 @@ message at a time wherever it runs plainly, and in a generated loop only what ra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Self
 
 from headrace.compiler.component.branches import SKIPPED, Branch
 from headrace.compiler.component.buildcontext import (
@@ -86,6 +88,14 @@ class FailsByMessage(Transform):
     def skips_failing(self) -> bool:
         """Whether a batch goes on without the messages that fail."""
         return self.on_error == "skip"
+
+    def failing_alone(self) -> Self:
+        """Return it with ``on_error: skip``, unless its config says something else."""
+        if self.on_error is not None:
+            return self
+        alone = copy(self)
+        object.__setattr__(alone, "on_error", "skip")
+        return alone
 
     def skipped(self) -> Iterator[Branch]:
         """Yield the branch of a message that is left out, if any is."""

@@ -330,6 +330,10 @@ class Transform(Component, family="transform"):
         """Whether a batch goes on without the messages that fail (`failingmessages.FailsByMessage`)."""
         return False
 
+    def failing_alone(self) -> Self:
+        """Return it as it is where messages that fail are kept: they fail alone, unless its config says."""
+        return self
+
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """Return from which messages of a batch came each message that its step made of it.
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Self, cast
 
+from headrace.compiler.component.deadletters import (
+    DEAD_LETTERS,
+    LETTERS_KEPT,
+    DeadLetterKeeping,
+    DeadLetterOptions,
+)
 from headrace.compiler.component.families import Component, Input, Output, Stage, Transform
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.decimals import Written
@@ -66,6 +72,27 @@ class PipelineConfig(Record):
     state: PipelineState | None = option(
         RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None
     )
+    dead_letters: DeadLetterKeeping = option(
+        DEAD_LETTERS,
+        "What cannot be read, done or written is kept on the disk with why, and nothing of it is lost: true"
+        " is the same as `{}`. A message that a transform cannot do costs itself then, as with"
+        " `on_error: skip`. It takes a server with `--data-dir`.",
+        default=None,
+        additive=True,
+        elsewhere="dead_letter dead_letter_queue dlq errors quarantine",
+    )
+
+    def __post_init__(self) -> None:
+        """Have a message that fails cost itself, where it is kept then."""
+        super().__post_init__()
+        if self.dead_letters is not None:
+            alone = tuple(each.failing_alone() for each in self.transforms)
+            object.__setattr__(self, "transforms", alone)
+
+    @property
+    def letters(self) -> DeadLetterOptions | None:
+        """What is meant by its `dead_letters`; None: what cannot be done is lost."""
+        return LETTERS_KEPT if self.dead_letters is True else self.dead_letters
 
     def standing(self, site: Site) -> Self:
         """Have it know where it is written; return it."""

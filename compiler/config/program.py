@@ -224,5 +224,10 @@ def _judged(
 
 def _built(draft: Draft) -> PipelineConfig:
     """Return the config of a draft with which nothing is wrong."""
-    built = {name: tuple(part.built for part in getattr(draft, name)) for name in FAMILY_OF}
-    return PipelineConfig(id=draft.id, state=draft.state, **built).standing(draft.site)
+    built: dict[str, Any] = {
+        name: tuple(part.built for part in getattr(draft, name)) for name in FAMILY_OF
+    }
+    config = PipelineConfig(
+        id=draft.id, state=draft.state, dead_letters=draft.dead_letters, **built
+    )
+    return config.standing(draft.site)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,8 @@ from headrace.compiler.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     from headrace.compiler.store.journal import Journal
+    from headrace.compiler.store.letterrecords import Records
+    from headrace.compiler.store.letterrows import DroppedLetters
     from headrace.compiler.store.storedrows import StoredQueue
     from headrace.compiler.store.writer import Store
 
@@ -40,14 +42,19 @@ FOLDER = (STORE, "0")
 LISTED_SECONDS = 1.0
 """How long whoever asks for figures waits for the disk."""
 
+HearDropped = Callable[["DroppedLetters"], object]
+"""Takes which dead letters made room for later ones."""
+
 QueueName = tuple[str, str, StoredPartKind]
 """Of a queue: the pipeline, what is read or written to, and which of the two it is."""
 
 
 def _keeps(config: PipelineConfig) -> bool:
     """Return whether anything of a pipeline is kept."""
-    return any(each.is_durable for each in config.inputs) or any(
-        each.is_queued for each in config.outputs
+    return (
+        config.dead_letters is not None
+        or any(each.is_durable for each in config.inputs)
+        or any(each.is_queued for each in config.outputs)
     )
 
 
@@ -84,6 +91,12 @@ class Storage:
         self._clock, self._settings, self._is_real = clock, settings, is_real
         self._folder = None if data_dir is None else data_dir.joinpath(*FOLDER)
         self._store: Store | None = None
+        self.records: Records | None = None
+        """The dead letters; None: no store is open."""
+        self.dropped_letters = 0
+        """How many dead letters have gone since it was opened, to make room for later ones."""
+        self._hearing: dict[str, HearDropped] = {}
+        """By pipeline: who hears that dead letters were dropped."""
         self._refusal: str | None = None
         self._opening = asyncio.Lock()
         self._lent: dict[QueueName, BorrowedJournal] = {}
@@ -133,6 +146,22 @@ class Storage:
             )
         except StoreRefused as cause:
             self._refusal = str(cause)
+        else:
+            from headrace.compiler.store.letterrecords import Records
+
+            self.records = Records(self._store, self._letters_dropped)
+
+    def hear_of_letters(self, pipeline: str, hear: HearDropped | None) -> None:
+        """Have somebody hear of dead letters of a pipeline that make room for later ones; None: nobody."""
+        if hear is None:
+            self._hearing.pop(pipeline, None)
+        else:
+            self._hearing[pipeline] = hear
+
+    def _letters_dropped(self, dropped: DroppedLetters) -> None:
+        self.dropped_letters += dropped.letters
+        if (hear := self._hearing.get(dropped.pipeline)) is not None:
+            hear(dropped)
 
     def expect(self, name: QueueName, owner: object) -> None:
         """Note that somebody is going to borrow a journal."""
@@ -270,6 +299,6 @@ class Storage:
         self._is_closed = True
         for each in [*self._lent.values()]:
             await each.give_back(ends=False)
-        store, self._store = self._store, None
+        store, self._store, self.records = self._store, None, None
         if store is not None:
             await store.close()

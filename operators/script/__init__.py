@@ -89,6 +89,10 @@ class Script(
         if self.on_error is not None and self.scope == "batch":
             yield self.unknown("on_error", OF_BATCHES)
 
+    def failing_alone(self) -> Self:
+        """Return it with ``on_error: skip``, unless a run is about a batch."""
+        return self if self.scope == "batch" else super().failing_alone()
+
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Compile the script, and remark on one that cannot do what it seems to be for."""
         files = ScriptFiles(context.base)
