@@ -23,8 +23,8 @@ SHARED_METADATA = {
 """Metadata present for every kind of input."""
 
 
-Skip = Callable[[str, JsonValue], None]
-"""Is told why a message cannot have the metadata, and takes it: it goes no further."""
+Skip = Callable[[str, JsonValue, dict[str, Any]], None]
+"""Is told why a message cannot have the metadata, and takes both: they go no further."""
 
 PutOn = Callable[[Batch, dict[str, Any]], Batch]
 """Returns messages with the metadata of their origin; fewer where some cannot have it."""
@@ -79,6 +79,7 @@ class Merge(Envelope, tag="merge"):
                     skip(
                         "envelope: skipped a message that is not an object: merge needs one",
                         message,
+                        about,
                     )
                 elif field in message:
                     enclosed.append(merged(message, about))

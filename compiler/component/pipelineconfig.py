@@ -86,7 +86,10 @@ class PipelineConfig(Record):
         """Have a message that fails cost itself, where it is kept then."""
         super().__post_init__()
         if self.dead_letters is not None:
-            alone = tuple(each.failing_alone() for each in self.transforms)
+            alone = tuple(  # of a draft they are not read yet
+                each.failing_alone() if isinstance(each, Transform) else each
+                for each in self.transforms
+            )
             object.__setattr__(self, "transforms", alone)
 
     @property

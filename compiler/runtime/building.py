@@ -69,6 +69,8 @@ class Builder:
         faults = [] if config.state is None else self._world.missing(config.state)
         if faults:  # whatever uses it could only say the same again
             return [config.diagnose(fault, ("state",)) for fault in faults]
+        if config.letters is not None and (fault := self._world.storage.fault("dead_letters")):
+            self._refused.append(config.diagnose(fault))
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
         self._expect_losses()
@@ -198,6 +200,8 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
+        if place.letters is not None and isinstance(component, QueuedOutput):
+            place.letters.targets[index] = component.kept_as()
         if (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:
@@ -246,8 +250,9 @@ def pump_over(
                 about["received_at"] = world.clock.timestamp()
             return about
 
-        def skip(why: str, message: JsonValue) -> None:
-            place.leave_out(why, LostMessages([message], "error"))
+        def skip(why: str, message: JsonValue, about: dict[str, Any]) -> None:
+            own = {key: about[key] for key in about if key not in ("pipeline", "input")}
+            place.leave_out(why, LostMessages([message], "error"), lambda: own)
 
         put_on = component.envelope.putting(place.warn_once, skip, is_added=source.merges_metadata)
         enclose = Enclose(metadata, put_on)

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
@@ -56,10 +56,11 @@ from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.claims import Claims
+from headrace.compiler.runtime.deadletters import DeadLetters, LetterPlace
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
-from headrace.compiler.runtime.monitoring.failures import Failures, cut
+from headrace.compiler.runtime.monitoring.failures import About, Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.monitoring.losses import (
     LossReason,
@@ -81,6 +82,9 @@ from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
+
+if TYPE_CHECKING:
+    from headrace.compiler.store.group import Group
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -282,10 +286,39 @@ class ComponentContext:
         """Have what the component loses counted from nothing on."""
         self._failures.losses.expect(self.stage, self.index, reason)
 
-    def leave_out(self, why: str, lost: LostData | None) -> None:
-        """Skip what the input cannot read or hand on, and tell those who read failures."""
+    def leave_out(self, why: str, lost: LostData | None, about: About | None = None) -> None:
+        """Skip what the input cannot read or hand on, and tell those who read failures.
+
+        ``about`` returns what is told of where it came from.
+        """
         self.skip(why)
-        self._failures.left_out(self.redact(why), self.index, lost)
+        self._failures.left_out(self.redact(why), self.index, lost, about)
+
+    def when_kept(self, action: Callable[[], None]) -> None:
+        """Do something when what failed until now is on the disk, where it is kept: at once, mostly."""
+        letters = self._parts.letters
+        if letters is None:
+            action()
+        else:
+            letters.when_kept(action)
+
+    def keep_entry(self, why: str, entry: bytes, messages: int) -> Group | None:
+        """Put down as a dead letter a stored entry that has ended the process again and again.
+
+        Return what it is committed with; None: it is not, and is counted as lost.
+        """
+        self.fail(why)
+        group = None
+        if (letters := self._parts.letters) is not None:
+            group = letters.keep_entry(LetterPlace(self.stage, self.index), why, entry, messages)
+        if group is None:
+            self._failures.losses.add(self.stage, self.index, "error", messages)
+        return group
+
+    @property
+    def letters(self) -> DeadLetters | None:
+        """What keeps what cannot be done; None: it is lost."""
+        return self._parts.letters
 
     def has_warned(self, text: str) -> bool:
         return text in self._said

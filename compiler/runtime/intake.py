@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Arrival, Source
@@ -154,11 +155,12 @@ class StoringIntake:
             return self._kept.put(payload, self._source.describe(origin) if self._tells else {})
         except TooLargeToKeep as cause:
             why = f"skipped a payload that is too large: {cause}"
+            about = partial(self._source.describe, origin)
             if isinstance(payload, list):
                 for each in payload:
-                    self._place.leave_out(why, LostMessages([each], "error"))
+                    self._place.leave_out(why, LostMessages([each], "error"), about)
             else:
-                self._place.leave_out(why, payload)
+                self._place.leave_out(why, payload, about)
             return None
 
     def _lose(self, arrivals: Sequence[Arrival]) -> None:

@@ -201,12 +201,16 @@ class JournalSource(Source):
             self._turn_ends = self._clock.monotonic() + TURN_SECONDS
 
     def _set_aside(self, entry: StoredEntry) -> None:
-        """Keep out of the way what has ended the process again and again."""
+        """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
         why = f"set aside: the process ended {entry.deaths} times while it was under way"
-        self._place.lose_count(why, 1, "invalid", "error")
         log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
-        if self._kept.borrowed is not None:
+        group = self._place.keep_entry(why, entry.payload, 1)
+        if self._kept.borrowed is None:
+            return
+        if group is None:
             self._kept.borrowed.journal.set_aside(entry.number)
+        else:
+            self._kept.borrowed.journal.let_go([entry.number], group)
 
     def queue(self) -> QueueFill | None:
         """Return how many bytes are kept."""

@@ -394,14 +394,22 @@ class OutputQueue(Writer):
     async def _hand_stored(self, entry: StoredEntry) -> None:
         """Hand the output a batch that is on the disk."""
         if entry.deaths >= SET_ASIDE_FROM:
-            why = f"set aside: the process ended {entry.deaths} times while it was under way"
-            self.place.lose_count(why, count_of_entry(entry.payload), "invalid", "error")
-            self._journal.set_aside(entry.number)
+            self._set_aside(entry)
             return
         batch = await batch_of_entry(entry.payload, self.place.decoding)
         item = QueuedItem(batch, None, next(self._places), self.ended)
         item.number, item.is_read = entry.number, True
         self._hand(item)
+
+    def _set_aside(self, entry: StoredEntry) -> None:
+        """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
+        why = f"set aside: the process ended {entry.deaths} times while it was under way"
+        messages = count_of_entry(entry.payload)
+        group = self.place.keep_entry(why, entry.payload, messages)
+        if group is None:
+            self._journal.set_aside(entry.number)
+        else:
+            self._journal.let_go([entry.number], group)
 
     async def _change(self) -> None:
         """Wait until something is written, stored or read."""
@@ -456,9 +464,12 @@ class OutputQueue(Writer):
             self.place.report(said, each.batch)
         lost = sum(len(each.batch) for each in left)
         if left:
-            self.place.warn(
-                f"messages lost, because not written in time: {lost:,} (batches: {len(left):,})"
-            )
+            told = f"because not written in time: {lost:,} (batches: {len(left):,})"
+            if self.place.letters is not None:
+                self.place.warn(f"messages put down as dead letters, {told}")
+                lost = 0
+            else:
+                self.place.warn(f"messages lost, {told}")
         return unseen + lost
 
     async def finish(self) -> None:

@@ -110,7 +110,9 @@ class InlineWriter(Writer):
             self._write(delivery.batch)
         except Exception as cause:
             self.place.report(cause, delivery.batch)
-        delivery.done()
+            self.place.when_kept(delivery.done)
+        else:
+            delivery.done()
 
 
 class QueuedWriter(Writer):
@@ -181,9 +183,12 @@ class QueuedWriter(Writer):
         lost = [batch for batch, _ in left if batch]
         count = sum(map(len, lost))
         if lost:
-            self.place.warn(
-                f"messages lost, because not written in time: {count:,} (batches: {len(lost):,})"
-            )
+            told = f"because not written in time: {count:,} (batches: {len(lost):,})"
+            if self.place.letters is not None:
+                self.place.warn(f"messages put down as dead letters, {told}")
+                count = 0
+            else:
+                self.place.warn(f"messages lost, {told}")
         self.cancel()
         return unseen + count
 
@@ -215,7 +220,9 @@ class QueuedWriter(Writer):
                 if rest is not None:
                     return rest
                 self._succeeded()
-        delivery.done()
+                delivery.done()
+                return None
+        self.place.when_kept(delivery.done)
         return None
 
     async def _work(self, delivery: Delivery, rest: Rest) -> None:
@@ -235,10 +242,16 @@ class QueuedWriter(Writer):
             await rest()
         except Exception as cause:
             self._failed(cause, delivery.batch)
+            has_failed = True
         else:
             self._succeeded()
+            has_failed = False
         self._moved = self._clock.monotonic()
-        delivery.done()  # not when we are abandoned: nobody may take it for written
+        # Not when we are abandoned: nobody may take it for written.
+        if has_failed:
+            self.place.when_kept(delivery.done)
+        else:
+            delivery.done()
 
     def _succeeded(self) -> None:
         if self._closed_until:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from hashlib import blake2b
 
 from reactivex.abc import DisposableBase
 from reactivex.disposable import CompositeDisposable, Disposable
@@ -23,6 +24,7 @@ from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
+from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
@@ -82,6 +84,11 @@ class Pipeline:
             is_logged=world.environment.is_told,
             hear=self._hear,
         )
+        if config.letters is not None:
+            self.parts.letters = letters = DeadLetters(
+                id, config.letters, world.storage, world.clock, self.failures.losses, self._warned
+            )
+            self.failures.keep = letters.take
         self._lifecycle = Lifecycle()
         self._opening = Opening(self.parts, world.clock, world.environment.random)
         self._refusals: list[RefusedComponent] = []
@@ -166,6 +173,8 @@ class Pipeline:
 
     def _subscribe(self) -> None:
         self._lifecycle.run()
+        if self.parts.letters is not None:
+            self.parts.letters.begin(blake2b(self.text(), digest_size=12).hexdigest())
         self._watch.lasts = self.parts.lasts
         self._feed.join(self._watch)
         assert self.parts.chain is not None  # a pipeline that was refused never runs
@@ -225,6 +234,9 @@ class Pipeline:
         }
         readers.tell(self.id, stage, failure, lost)
 
+    def _warned(self, text: str) -> None:
+        self._world.environment.warned(self.id, "dead_letters", text)
+
     def _report(self, cause: Exception) -> None:
         said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
         self.failures.report("transform", None, said)
@@ -248,6 +260,8 @@ class Pipeline:
     async def _drain_and_close(self) -> None:
         for each in self.parts.writers:
             await each.drain()
+        if self.parts.letters is not None:
+            await self.parts.letters.drained()
         if self._world.owing.owes(self.id):
             self._is_drained.set()
             await self._world.owing.written(self.id)
@@ -282,6 +296,8 @@ class Pipeline:
                 self._report(cause)
         for outage in self.parts.outages:
             outage.close()
+        if self.parts.letters is not None:
+            self.parts.letters.close()
         self.failures.settle()
         self._feed.drop(self._watch)
 
@@ -361,6 +377,8 @@ class Pipeline:
         if self._finishing is not None:
             self._finishing.cancel()
         abandoned += sum(each.abandon() for each in self.parts.writers)
+        if self.parts.letters is not None:
+            abandoned += self.parts.letters.abandon(comes_again=self.parts.comes_again)
         if not self.parts.comes_again:
             self.lost += abandoned
         if self._lifecycle.phase is Phase.STOPPING:

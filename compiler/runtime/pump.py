@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -325,6 +326,10 @@ class Pump:
     def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
         """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""
         if self._on_delivery and batch:
-            return Acknowledgement(lambda: self._source.acknowledge(origins))
-        self._source.acknowledge(origins)
+            return Acknowledgement(lambda: self._acknowledge(origins))
+        self._acknowledge(origins)
         return None
+
+    def _acknowledge(self, origins: Sequence[Any]) -> None:
+        """Tell the source, when what failed of it is kept where it is to be."""
+        self._place.when_kept(partial(self._source.acknowledge, origins))

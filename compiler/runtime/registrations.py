@@ -11,6 +11,7 @@ from headrace.compiler.component.states import PipelineState
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
+from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.monitoring.outageevents import OutageEvent
 from headrace.compiler.runtime.outage import OutageBridge
@@ -60,6 +61,9 @@ class Registrations:
     """Of the components that bridge them."""
     tell: Callable[[OutageEvent], None] = field(default=lambda _: None)
     """Tells whoever listens that a component waits, or goes on."""
+
+    letters: DeadLetters | None = None
+    """What puts down what cannot be done, where its pipeline says so."""
 
     @property
     def comes_again(self) -> bool:

@@ -54,7 +54,7 @@ class RetryingWriter(QueuedWriter):
                 self._queue.appendleft(delivery)
             else:
                 self._failed(cause, delivery.batch)
-                delivery.done()
+                self.place.when_kept(delivery.done)
             return False
         else:
             delivery.done()

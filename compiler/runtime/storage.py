@@ -151,12 +151,14 @@ class Storage:
 
             self.records = Records(self._store, self._letters_dropped)
 
-    def hear_of_letters(self, pipeline: str, hear: HearDropped | None) -> None:
-        """Have somebody hear of dead letters of a pipeline that make room for later ones; None: nobody."""
-        if hear is None:
-            self._hearing.pop(pipeline, None)
-        else:
-            self._hearing[pipeline] = hear
+    def hear_of_letters(self, pipeline: str, hear: HearDropped) -> None:
+        """Have somebody, and nobody else, hear of dead letters of a pipeline that go to make room."""
+        self._hearing[pipeline] = hear
+
+    def hear_no_more(self, pipeline: str, hear: HearDropped) -> None:
+        """Have somebody hear of them no longer, if nobody else does by now."""
+        if self._hearing.get(pipeline) == hear:
+            del self._hearing[pipeline]
 
     def _letters_dropped(self, dropped: DroppedLetters) -> None:
         self.dropped_letters += dropped.letters

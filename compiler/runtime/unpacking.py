@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.compiler.clock import Clock
@@ -13,6 +14,7 @@ from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat, joined
 from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson import LargeList
+from headrace.compiler.runtime.monitoring.failures import About
 from headrace.compiler.runtime.monitoring.losses import LostData
 from headrace.compiler.runtime.turns import Turn
 from headrace.compiler.slownumbers import UNSEEN
@@ -51,8 +53,8 @@ class Unpacking:
     clock: Clock
     with_origins: bool
     """Whether somebody asks where a batch came from."""
-    leave_out: Callable[[str, LostData | None], None]
-    """Is told why a payload or a part of one is skipped, and of that, where it is known."""
+    leave_out: Callable[[str, LostData | None, About | None], None]
+    """Is told why a payload or a part of one is skipped, of that, where it is known, and of where from."""
     format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""
 
@@ -92,12 +94,13 @@ class Unpacking:
                 if isinstance(payload, list):  # a test gives what has come of one
                     batch = self._put_on(payload, origin)
                 else:
-                    into = Intake(len(payload), self._left_out)
+                    left_out = partial(self._left_out, origin)
+                    into = Intake(len(payload), left_out)
                     try:
                         for _ in self.format.slices(payload, into, self.decoding):
                             yield None
                     except FormatMisfit as cause:
-                        self._left_out(cause, bytes(payload))
+                        left_out(cause, bytes(payload))
                         continue
                     batch = into.batch
                     if self.enclose is not None:
@@ -116,9 +119,10 @@ class Unpacking:
             yield None
         return enclosed
 
-    def _left_out(self, cause: FormatMisfit, part: bytes | None) -> None:
+    def _left_out(self, origin: Any, cause: FormatMisfit, part: bytes | None) -> None:
         """Tell of what does not fit: one warning for each kind, however many there are."""
-        self.leave_out(f"skipped what does not fit the format: {cause.kind}", part)
+        said = f"skipped what does not fit the format: {cause.kind}"
+        self.leave_out(said, part, partial(self.source.describe, origin))
 
     async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
         """Put the envelope on a large batch; others have their turns meanwhile."""
@@ -156,7 +160,8 @@ class Unpacking:
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")
-            self.leave_out(f"skipped a payload that is not JSON: {kind}", payload)
+            said = f"skipped a payload that is not JSON: {kind}"
+            self.leave_out(said, payload, partial(self.source.describe, origin))
             return []
         return self._put_on([message], origin)
 

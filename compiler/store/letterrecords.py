@@ -64,8 +64,7 @@ class Records:
         """
         fields: list[Any] = [storable(each) if isinstance(each, str) else each for each in letter]
         letter = Letter(*fields)
-        texts = sum(len(each.encode()) for each in fields if isinstance(each, str))
-        pipeline, size = letter.pipeline, len(body) + texts + LETTER_BYTES
+        pipeline, size = letter.pipeline, room_for(letter, body)
         used = self.bytes(pipeline)
         over = used + size - max_bytes
         if over > 0 and (size > max_bytes or not drops_oldest):
@@ -204,6 +203,12 @@ class Records:
         if id not in self._damaged:
             self._damaged.add(id)
             self._store.letter_damaged(id)
+
+
+def room_for(letter: Letter, body: bytes) -> int:
+    """Return what a letter takes of the room of its pipeline. Units: bytes."""
+    texts = (storable(each) for each in letter if isinstance(each, str))
+    return len(body) + sum(len(each.encode()) for each in texts) + LETTER_BYTES
 
 
 def storable(text: str) -> str:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.failingmessages import OTHERS
@@ -37,6 +37,11 @@ MOST_TEXTS = 8
 
 Hear = Callable[[Stage, int | None, str, FailureClass, int | None, LostData | None], None]
 """Takes each failure, with the messages that are lost by it, or the payload that could not be read."""
+
+About = Callable[[], Mapping[str, Any]]
+"""Returns what is told of where something came from."""
+KeepFailed = Callable[[Stage, int, str, FailureClass, LostData, About | None], None]
+"""Keeps what would be lost by a failure of an input, transform or output, by its index."""
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -68,6 +73,8 @@ class Failures:
         self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
         self.losses = Losses()
+        self.keep: KeepFailed | None = None
+        """Keeps what fails, which is not lost then; None: nobody does."""
         self.by_stage: dict[Stage, int] = dict.fromkeys(get_args(Stage), 0)
 
     def report(
@@ -84,9 +91,12 @@ class Failures:
 
         Of an input that is known ``component`` is None all the same: that is how failures are told apart.
         """
-        if lost is not None and component is not None:
-            self.losses.add(stage, component, lost.reason, lost.size)
         message = cut(" ".join(message.split()))
+        if lost is not None and component is not None:
+            if self.keep is None:
+                self.losses.add(stage, component, lost.reason, lost.size)
+            else:
+                self.keep(stage, component, message, failure, lost, None)
         self.by_stage[stage] += 1
         self.table.count(stage, component, message, input_index, failure)
         if self._is_logged:
@@ -95,9 +105,14 @@ class Failures:
         if self._hear is not None:
             self._hear(stage, component, message, failure, input_index, lost)
 
-    def left_out(self, why: str, input_index: int, lost: LostData | None) -> None:
+    def left_out(
+        self, why: str, input_index: int, lost: LostData | None, about: About | None = None
+    ) -> None:
         """Count one message, payload, or part of one, that an input skips; tell those who read failures."""
-        self.losses.add("input", input_index, "error", 1)
+        if self.keep is None or lost is None:
+            self.losses.add("input", input_index, "error", 1)
+        else:
+            self.keep("input", input_index, why, "invalid", lost, about)
         if self._hear is not None:
             nothing_known = LostMessages((), "error")
             self._hear("input", None, why, "invalid", input_index, lost or nothing_known)
