@@ -10,6 +10,8 @@
     ├── PipelineDeleted     it was deleted before it ran
     ├── UnknownStored       nothing is stored under that id
     ├── StoredInUse         what is stored has somebody who reads it
+    ├── ReplayUnderWay      dead letters go through a pipeline already, one replay at a time
+    ├── NoReplayTarget      where dead letters are to go in is not there
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── FormatMisfit        a payload, or a line of it, does not fit a format (formats/format.py)
@@ -116,6 +118,20 @@ class StoredInUse(HeadraceError):
     def __init__(self, id: int, pipeline: str) -> None:
         super().__init__(f"what is stored under the id '{id}' is in use by pipeline '{pipeline}'")
         self.id, self.pipeline = id, pipeline
+
+
+class ReplayUnderWay(HeadraceError):
+    """Dead letters are replayed through the pipeline already: one replay at a time."""
+
+    def __init__(self, pipeline: str) -> None:
+        super().__init__(
+            f"a replay is under way in pipeline '{pipeline}': wait until it is over, or stop it"
+        )
+        self.pipeline = pipeline
+
+
+class NoReplayTarget(HeadraceError):
+    """Where dead letters are to go in is not there, or is something else by now."""
 
 
 class ChangedMeanwhile(HeadraceError):

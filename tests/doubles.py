@@ -107,6 +107,7 @@ class StubContext:
         self.taken: list[tuple[str, tuple[str | int, ...]]] = []
         self.files: list[str] = []
         self.released = 0
+        self.letters = None
         self.skipped = 0
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
@@ -174,6 +175,9 @@ class StubContext:
 
     def took(self, branch: str, *path: str | int) -> None:
         self.taken.append((branch, path))
+
+    def when_kept(self, action: Callable[[], None]) -> None:
+        action()
 
     def has_warned(self, text: str) -> bool:
         return text in self.warnings

@@ -200,8 +200,6 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
-        if place.letters is not None and isinstance(component, QueuedOutput):
-            place.letters.targets[index] = component.kept_as()
         if (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:

@@ -68,7 +68,7 @@ from headrace.compiler.runtime.monitoring.losses import (
     LostMessages,
     lost_with,
 )
-from headrace.compiler.runtime.monitoring.outageevents import GoingOnEvent, WaitingEvent
+from headrace.compiler.runtime.monitoring.namedevents import GoingOnEvent, WaitingEvent
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
 from headrace.compiler.runtime.owinginbox import InboxOwner, OwingInboxes
 from headrace.compiler.runtime.registrations import Hold, Registrations

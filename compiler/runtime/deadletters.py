@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.compiler.clock import EPOCH, MICROSECOND, Clock
 from headrace.compiler.component.deadletters import DeadLetterOptions
 from headrace.compiler.component.families import Stage
+from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.errors import FailureClass
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.runtime.monitoring.failures import About, cut
+from headrace.compiler.runtime.monitoring.failures import About, Repeats, cut
 from headrace.compiler.runtime.monitoring.losses import Losses, LossReason, LostData, LostMessages
+from headrace.compiler.runtime.monitoring.namedevents import DeadLettersEvent
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey
 from headrace.compiler.runtime.queuedbatch import entry_of_batch, entry_of_large
 from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedarrival import packed
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 ROOM_SECONDS = 0.25
 """How often it is tried to put down what waits for room."""
+TOLD_PAUSES = (1.0, 1.0)
+"""Seconds between two events about what fails alike."""
 DETAIL_BYTES = 8 * 1024
 """Of what was said of a letter, at most."""
 UNREADABLE = "it cannot be written as JSON"
@@ -47,6 +53,15 @@ class LetterPlace(NamedTuple):
 
     stage: Stage
     at: int
+
+
+def targets_of(config: PipelineConfig) -> dict[LetterPlace, str]:
+    """Return what tells the components of a pipeline apart: the kind; of outputs, what they write to."""
+    return {
+        LetterPlace(stage, at): each.kept_as() if isinstance(each, QueuedOutput) else each.kind
+        for name, stage in FAMILY_OF.items()
+        for at, each in enumerate(getattr(config, name))
+    }
 
 
 class PutDown(NamedTuple):
@@ -71,15 +86,18 @@ class DeadLetters:
         clock: Clock,
         losses: Losses,
         warn: Callable[[str], None],
+        tell: Callable[[DeadLettersEvent], None],
     ) -> None:
-        """Take what counts what is lost all the same, and who is told why letters wait."""
+        """Take what counts what is lost all the same, who is told why letters wait, and of each letter."""
         self._pipeline, self._storage, self._clock = pipeline, storage, clock
         self._max_bytes, self._losses, self._warn = options.max_bytes, losses, warn
+        self._tell, self._told = tell, Repeats(clock, TOLD_PAUSES, self._tell_of)
         self._config: str | None = None
-        self.targets: dict[int, str] = {}
-        """What outputs write to, by index, where that has a name."""
+        self._targets: Mapping[LetterPlace, str] = {}
         self.put_down = Counter[str]()
         """How many letters this run has put on the disk, by stage."""
+        self._looked_for: tuple[Batch, Callable[[str, FailureClass], None]] | None = None
+        """A batch that is no new letter where it fails, and who is told."""
         self._last = 0
         self._pending: dict[int, None] = {}
         """The numbers of what is not on the disk, in order."""
@@ -92,9 +110,12 @@ class DeadLetters:
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
-    def begin(self, config: str) -> None:
-        """Hear of letters that go to make room: the run has begun. ``config`` is what tells its config."""
-        self._config = config
+    def begin(self, config: str, targets: Mapping[LetterPlace, str]) -> None:
+        """Hear of letters that go to make room: the run has begun.
+
+        ``config`` tells its config from others; ``targets`` are what tells its components from others.
+        """
+        self._config, self._targets = config, targets
         self._storage.hear_of_letters(self._pipeline, self._dropped)
 
     def take(
@@ -107,9 +128,11 @@ class DeadLetters:
         about: About | None = None,
     ) -> None:
         """Put down what failed, such as what an output has not written; see `Failures.keep`."""
-        place = LetterPlace(stage, index)
+        place, looked_for = LetterPlace(stage, index), self._looked_for
         if isinstance(lost, bytes):
             self._arrival(place, message, failure, lost, about, is_json=False)
+        elif looked_for is not None and lost.messages is looked_for[0]:
+            looked_for[1](message, failure)
         elif stage == "input":
             for each in lost.told():
                 self._try_arrival(place, message, failure, each.message, about)
@@ -130,12 +153,38 @@ class DeadLetters:
             group = records.append(letter, entry, self._max_bytes, drops_oldest=True)
         except StoreFailed:
             return None
-        group.tell.append(partial(self._entry_committed, group))
+        group.tell.append(partial(self._entry_committed, group, letter))
         return group
 
-    def _entry_committed(self, group: Group) -> None:
+    def _entry_committed(self, group: Group, letter: Letter) -> None:
         if group.cause is None:
-            self.put_down["process"] += 1
+            self._count(letter)
+
+    def _count(self, letter: Letter) -> None:
+        """Count a letter that is on the disk, and tell of it."""
+        self.put_down[letter.stage] += 1
+        stage: Any = (
+            letter.stage
+        )  # "process" is no stage of failures, and is told apart all the same
+        self._told.add(stage, letter.component, letter.message)
+
+    def _tell_of(
+        self, place: ComponentKey, count: int, input_index: int | None, *, is_more: bool
+    ) -> None:
+        stage, component, message = place
+        now = self._clock.millis()
+        self._tell(DeadLettersEvent(self._pipeline, stage, component, message, count, now))
+
+    @contextmanager
+    def looking_for(
+        self, batch: Batch, note: Callable[[str, FailureClass], None]
+    ) -> Iterator[None]:
+        """Have somebody be told how a batch fails, which is no new letter then: it is one already."""
+        self._looked_for = batch, note
+        try:
+            yield
+        finally:
+            self._looked_for = None
 
     def when_kept(self, action: Callable[[], None]) -> None:
         """Do something when all is on the disk that has been put down until now: at once, mostly."""
@@ -162,6 +211,7 @@ class DeadLetters:
 
     def close(self) -> None:
         """Hear no more of what goes."""
+        self._told.settle()
         self._storage.hear_no_more(self._pipeline, self._dropped)
         if self._trying is not None:
             self._trying.cancel()
@@ -268,14 +318,13 @@ class DeadLetters:
 
         now = self._clock.micros() / 1e6
         said = None if detail is None else cut(detail, DETAIL_BYTES)
-        target = self.targets.get(place.at) if place.stage == "output" else None
         is_input = place.stage == "input"
         return Letter(
             self._pipeline,
             place.stage,
             None if is_input else place.at,
             place.at if is_input else None,
-            target,
+            self._targets.get(place),
             failure,
             cut(" ".join(message.split())),
             said,
@@ -318,7 +367,7 @@ class DeadLetters:
 
     def _committed(self, group: Group, put: PutDown, *, drops: bool) -> None:
         if group.cause is None:
-            self.put_down[put.place.stage] += 1
+            self._count(put.letter)
             self._ended(put.number)
         elif drops:
             self._lost(put, str(group.cause))

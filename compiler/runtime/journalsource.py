@@ -203,8 +203,8 @@ class JournalSource(Source):
     def _set_aside(self, entry: StoredEntry) -> None:
         """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
         why = f"set aside: the process ended {entry.deaths} times while it was under way"
-        log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
         group = self._place.keep_entry(why, entry.payload, 1)
+        log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
         if self._kept.borrowed is None:
             return
         if group is None:

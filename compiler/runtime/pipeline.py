@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from hashlib import blake2b
 
 from reactivex.abc import DisposableBase
@@ -24,7 +25,7 @@ from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.deadletters import DeadLetters
+from headrace.compiler.runtime.deadletters import DeadLetters, targets_of
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
@@ -67,7 +68,7 @@ class Pipeline:
         self.parts = BuiltComponents(
             id, config.state, slices=SliceShare(world.slices), hidden=hidden
         )
-        self.parts.tell = feed.publish_outage
+        self.parts.tell = feed.publish_named
         self.counters = self.parts.counters
         self.clock = world.clock
         self._world = world
@@ -75,7 +76,11 @@ class Pipeline:
         self._history = history
         self._downstream = downstream
         self._recorded: Life | None = None
-        self._watch = Watch(id, feed, self.counters)
+        self.watch = Watch(id, feed, self.counters)
+        self.outlet = Outlet()
+        """What hands on what leaves the transforms."""
+        self.ending: list[Callable[[], None]] = []
+        """Called as soon as it begins to end."""
         self.failures = Failures(
             id,
             world.clock,
@@ -86,7 +91,13 @@ class Pipeline:
         )
         if config.letters is not None:
             self.parts.letters = letters = DeadLetters(
-                id, config.letters, world.storage, world.clock, self.failures.losses, self._warned
+                id,
+                config.letters,
+                world.storage,
+                world.clock,
+                self.failures.losses,
+                self.warned,
+                feed.publish_named,
             )
             self.failures.keep = letters.take
         self._lifecycle = Lifecycle()
@@ -125,10 +136,15 @@ class Pipeline:
             self._text = self.config, encode(dumped)
         return self._text[1]
 
+    @property
+    def version(self) -> str:
+        """What tells its config from any other that has run, or will run, under its id."""
+        return blake2b(self.text(), digest_size=12).hexdigest()
+
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
         return Builder(
-            self.config, self.parts, self._world, self.failures, self._broke, self._watch
+            self.config, self.parts, self._world, self.failures, self._broke, self.watch
         ).build()
 
     async def open(self, seconds: float, *, is_awaited: bool = False) -> list[Diagnostic]:
@@ -174,16 +190,16 @@ class Pipeline:
     def _subscribe(self) -> None:
         self._lifecycle.run()
         if self.parts.letters is not None:
-            self.parts.letters.begin(blake2b(self.text(), digest_size=12).hexdigest())
-        self._watch.lasts = self.parts.lasts
-        self._feed.join(self._watch)
+            self.parts.letters.begin(self.version, targets_of(self.config))
+        self.watch.lasts = self.parts.lasts
+        self._feed.join(self.watch)
         assert self.parts.chain is not None  # a pipeline that was refused never runs
-        outlet = Outlet()
+        outlet = self.outlet
         self._subscription = CompositeDisposable(
             *(outlet.subscribe(writer.entrance()) for writer in self.parts.writers),
             outlet.include(self._downstream),
             self.parts.chain.subscribe(
-                leaving(outlet, self.counters, self._watch),
+                leaving(outlet, self.counters, self.watch),
                 self._broke,
                 self._completed,
                 scheduler=self._world.clock.scheduler,
@@ -201,7 +217,7 @@ class Pipeline:
     def _failed(
         self, stage: Stage, component: int | None, message: str, input_index: int | None
     ) -> None:
-        self._watch.failed(stage, component, message, input_index)
+        self.watch.failed(stage, component, message, input_index)
         index = input_index if component is None else component
         self._world.environment.failed(self.id, stage, index, message)
 
@@ -234,7 +250,8 @@ class Pipeline:
         }
         readers.tell(self.id, stage, failure, lost)
 
-    def _warned(self, text: str) -> None:
+    def warned(self, text: str) -> None:
+        """Tell of what became of dead letters."""
         self._world.environment.warned(self.id, "dead_letters", text)
 
     def _report(self, cause: Exception) -> None:
@@ -254,6 +271,7 @@ class Pipeline:
         self._finish()
 
     def _finish(self) -> None:
+        self._begin_to_end()
         self.parts.way_in = None  # nobody reads what would be posted
         self._finishing = asyncio.ensure_future(self._drain_and_close())
 
@@ -299,7 +317,7 @@ class Pipeline:
         if self.parts.letters is not None:
             self.parts.letters.close()
         self.failures.settle()
-        self._feed.drop(self._watch)
+        self._feed.drop(self.watch)
 
     async def _forget(self) -> None:
         """Have brokers keep nothing for the inputs. What they were sent is not asked for any more."""
@@ -357,7 +375,13 @@ class Pipeline:
         await self._close()
         self._end_of_all()
 
+    def _begin_to_end(self) -> None:
+        ending, self.ending = self.ending, []
+        for each in ending:
+            each()
+
     async def _stop(self, seconds: float) -> None:
+        self._begin_to_end()
         if self._lifecycle.phase is Phase.RUNNING:
             self._lifecycle.stop()
             for reader in self.parts.readers:

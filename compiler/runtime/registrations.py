@@ -13,7 +13,7 @@ from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.dependencies import Dependencies
-from headrace.compiler.runtime.monitoring.outageevents import OutageEvent
+from headrace.compiler.runtime.monitoring.namedevents import NamedEvent
 from headrace.compiler.runtime.outage import OutageBridge
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.redaction import Hidden
@@ -59,8 +59,8 @@ class Registrations:
     """Whether it ends as somebody has deleted its pipeline."""
     outages: list[OutageBridge] = field(default_factory=list)
     """Of the components that bridge them."""
-    tell: Callable[[OutageEvent], None] = field(default=lambda _: None)
-    """Tells whoever listens that a component waits, or goes on."""
+    tell: Callable[[NamedEvent], None] = field(default=lambda _: None)
+    """Tells whoever listens that a component waits or goes on, or of dead letters."""
 
     letters: DeadLetters | None = None
     """What puts down what cannot be done, where its pipeline says so."""

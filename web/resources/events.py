@@ -16,7 +16,8 @@ Further named events come to who asks for them, because a client that knows none
 over what it did not ask for. `?named=ping` has one beside every comment: a comment reaches no script
 of a page. `?named=pulse` tells each second what pipelines have counted, and for who asks for it no batch is
 rendered that they do not name with `pipeline`. `?named=changed` tells what somebody has changed,
-`?named=waiting` and `?named=going-on` that a component that bridges outages waits, and no longer does.
+`?named=waiting` and `?named=going-on` that a component that bridges outages waits, and no longer does, and
+`?named=dead-letters` that something was put down as dead letters.
 
     event: ping
     data: {}
@@ -58,8 +59,9 @@ from headrace.compiler.runtime.monitoring.liveevents import (
     Lagged,
     Run,
 )
-from headrace.compiler.runtime.monitoring.outageevents import (
-    OUTAGE_EVENTS,
+from headrace.compiler.runtime.monitoring.namedevents import (
+    NAMED_EVENTS,
+    DeadLettersEvent,
     GoingOnEvent,
     WaitingEvent,
 )
@@ -161,7 +163,7 @@ def asked_for(query: bytes) -> tuple[set[str], Interest]:
         failures=None if has_pulse else chosen,
         messages=LIMIT.number(once(LIMIT.name, given[LIMIT.name])),
         changes="changed" in named,
-        named=frozenset(named.intersection(OUTAGE_EVENTS.values())),
+        named=frozenset(named.intersection(NAMED_EVENTS.values())),
     )
 
 
@@ -197,8 +199,8 @@ ROWS: tuple[Endpoint, ...] = (
                 "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
                 " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
                 " failures do. `changed`: what somebody has changed. `waiting` and `going-on`: that a"
-                " component with `retry` waits, and that it does no longer. Names that do not exist are"
-                " ignored, and told in `X-Headrace-Ignored`.",
+                " component with `retry` waits, and that it does no longer. `dead-letters`: what was put down as"
+                " dead letters. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
             ),
@@ -224,6 +226,7 @@ ROWS: tuple[Endpoint, ...] = (
                     "changed": Change,
                     "waiting": WaitingEvent,
                     "going-on": GoingOnEvent,
+                    "dead-letters": DeadLettersEvent,
                 },
             ),
             **MALFORMED,

@@ -24,7 +24,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.channel import Channel
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Event, Interest, Lagged, Run
-from headrace.compiler.runtime.monitoring.outageevents import OUTAGE_EVENTS, OutageEvent
+from headrace.compiler.runtime.monitoring.namedevents import NAMED_EVENTS, NamedEvent
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.monitoring.pulses import Pulses
@@ -186,9 +186,9 @@ class Feed:
         """Have those told who want to know what somebody has changed."""
         self.publish(event, [each for each in self._channels.values() if each.interest.changes])
 
-    def publish_outage(self, event: OutageEvent) -> None:
-        """Have those told who want to know that something waits, or goes on."""
-        name = OUTAGE_EVENTS[type(event)]
+    def publish_named(self, event: NamedEvent) -> None:
+        """Have those told who want to know that something waits or goes on, or of dead letters."""
+        name = NAMED_EVENTS[type(event)]
         wanting = [each for each in self.telling(event.pipeline_id) if name in each.interest.named]
         if wanting:
             self.publish(Event(encode(event), name), wanting)

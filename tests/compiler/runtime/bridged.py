@@ -12,6 +12,7 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, InlineSink, Sink
 from headrace.compiler.errors import BatchFailed, NotWritable, Unreachable
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.monitoring.liveevents import Event
 from headrace.compiler.runtime.pipeline import Pipeline
 from tests.stand_ins import Told, batches, pipeline, reads, run, running, takes, with_attribute
 
@@ -31,6 +32,12 @@ def away(since: float, until: float, cause: Exception | None = None) -> Says:
 def retry(seconds: float) -> Retrying:
     """Return the option with a bound."""
     return RetryOptions.load({"seconds": seconds})
+
+
+async def hear(listener: Any, heard: list[Event]) -> None:
+    """Add what somebody is told to what was heard."""
+    async for each in listener:
+        heard += getattr(each, "events", ())
 
 
 class Server(AwaitingSink):

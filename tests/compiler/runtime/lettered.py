@@ -51,7 +51,8 @@ async def put_down(it: Engine, id: str = "p") -> list[PutDown]:
     letters = []
     for each in reversed(page.letters):
         whole = await records.letter(each.id)
-        assert whole is not None and whole.body is not None
+        assert whole is not None
+        assert whole.body is not None
         letter = each.letter
         arrival = arrival_of(letter, whole.body)
         content: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -17,11 +18,13 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
+from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
 from headrace.operators.map import Map
 from headrace.operators.script import Script
+from tests.compiler.runtime.bridged import hear
 from tests.compiler.runtime.durable import Gated, engine_on, kept, post
 from tests.compiler.runtime.lettered import PutDown, lettered, lost, put_down
 from tests.stand_ins import Kept, RawTold, Told, batches, does, reads, run, running, takes
@@ -67,6 +70,27 @@ async def test_a_message_that_a_transform_cannot_do_is_put_down_as_it_came(tmp_p
         ]
         assert lost(it) == {}
         assert running(it, "p").failures.by_stage["transform"] == 1
+
+
+@virtual
+async def test_who_asks_for_it_is_told_once_a_second_of_what_fails_alike(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, lettered([takes(Refusing(*range(100)))])) as it:
+        heard = list[Event]()
+        hearing = asyncio.ensure_future(
+            hear(it.observe(Interest(named=frozenset({"dead-letters"}))), heard)
+        )
+        for n in range(100):
+            await post(it, n)
+            await it.clock.sleep(0.05)
+        await it.clock.sleep(3)
+        told = [json.loads(each.data) for each in heard if each.name == "dead-letters"]
+    await hearing
+
+    assert sum(each["count"] for each in told) == 100
+    assert 5 <= len(told) <= 8
+    assert {(each["stage"], each["component"], each["message"]) for each in told} == {
+        ("output", 0, "no")
+    }
 
 
 @virtual
@@ -169,7 +193,9 @@ async def test_a_payload_that_is_not_json_is_put_down_with_where_it_came_from(
         records = it._storage.records
         assert records is not None
         whole = await records.letter(1)
-        assert whole is not None and whole.found is not None and whole.body is not None
+        assert whole is not None
+        assert whole.found is not None
+        assert whole.body is not None
         arrival = arrival_of(whole.found.letter, whole.body)
         assert arrival is not None
         assert arrival.metadata == {

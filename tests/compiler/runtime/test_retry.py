@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
 from headrace.compiler.runtime.monitoring.pipelinelive import live_of
-from tests.compiler.runtime.bridged import Disk, Run, Server, away, lost, retry
+from tests.compiler.runtime.bridged import Disk, Run, Server, away, hear, lost, retry
 from tests.promises import promise
 from tests.stand_ins import (
     Kept,
@@ -339,11 +338,6 @@ async def test_who_listens_is_told_that_it_waits_and_that_it_goes_on() -> None:
         ("waiting", {**about, **why, "ts": 0}),
         ("going-on", {**about, "ts": 0}),
     ]
-
-
-async def hear(listener: Any, heard: list[Event]) -> None:
-    async for each in listener:
-        heard += getattr(each, "events", ())
 
 
 @virtual

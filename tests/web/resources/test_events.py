@@ -261,7 +261,7 @@ async def test_the_named_events_are_described(client) -> None:
     asked, chosen, limit = streamed["parameters"]
     content = streamed["responses"]["200"]["content"]["text/event-stream"]
     parts = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
-    of_outages = ["WaitingEvent", "GoingOnEvent"]
+    of_outages = ["WaitingEvent", "GoingOnEvent", "DeadLettersEvent"]
     assert parts == [
         *("UiEvent", "LaggedEvent", "FaultEvent", "PingEvent", "Pulse", "Change"),
         *of_outages,
@@ -274,6 +274,7 @@ async def test_the_named_events_are_described(client) -> None:
         "changed": {"what": "layout", "id": None, "by": None},
         "waiting": {**WHERE, "class": "unavailable", "why": "db:1 does not answer", "ts": 1},
         "going-on": {**WHERE, "ts": 1},
+        "dead-letters": {**WHERE, "message": "'n' is no number", "count": 3, "ts": 1},
     }
     for name, data in examples.items():
         Draft202012Validator({**described, **content["x-headrace-events"][name]}).validate(data)

@@ -1,4 +1,4 @@
-"""What is told live of outages that are bridged: that something waits, and that it goes on."""
+"""What is told live of outages that are bridged, and of dead letters, to who asks for it by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,22 @@ class GoingOnEvent(msgspec.Struct, frozen=True):
     ts: Millis
 
 
-OutageEvent = WaitingEvent | GoingOnEvent
+class DeadLettersEvent(msgspec.Struct, frozen=True):
+    """Dead letters were put down: the first of what failed alike, then how many more, once a second."""
 
-OUTAGE_EVENTS: dict[type, str] = {WaitingEvent: "waiting", GoingOnEvent: "going-on"}
+    pipeline_id: str
+    stage: str
+    component: Annotated[Count | None, Meta(description="Index in its list; null for inputs.")]
+    message: Annotated[str, Meta(description="What went wrong, as failures are told apart.")]
+    count: Annotated[Count, Meta(description="How many letters.")]
+    ts: Millis
+
+
+NamedEvent = WaitingEvent | GoingOnEvent | DeadLettersEvent
+
+NAMED_EVENTS: dict[type, str] = {
+    WaitingEvent: "waiting",
+    GoingOnEvent: "going-on",
+    DeadLettersEvent: "dead-letters",
+}
 """What each is called on the stream."""

@@ -1,0 +1,1 @@
+"""Replays: dead letters go once more through what failed on them."""

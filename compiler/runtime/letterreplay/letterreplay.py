@@ -1,0 +1,184 @@
+"""One replay: letters go once more through what failed on them, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from headrace.compiler.component.families import Stage
+from headrace.compiler.delivery import Batch
+from headrace.compiler.errors import worded
+from headrace.compiler.runtime.letterbody import arrival_of, messages_of
+from headrace.compiler.runtime.letterreplay.letterinhand import LetterInHand
+from headrace.compiler.runtime.letterreplay.reentry import (
+    ChainReentry,
+    InputReentry,
+    OutputReentry,
+    Reentry,
+)
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import World
+    from headrace.compiler.runtime.pipeline import Pipeline
+    from headrace.compiler.store.letterrecords import Records
+    from headrace.compiler.store.letterrows import Letter
+
+RATE = 100.0
+"""Messages a second, unless somebody says otherwise."""
+MOST_IN_HAND = 1_000
+"""Letters that were sent and have not left, as a buffer holds them: beyond that it waits for them."""
+
+ReplayState = Literal["running", "done", "stopped", "failed"]
+
+
+class ReplayTarget(NamedTuple):
+    """Where letters go in: at an input, before a transform, into an output."""
+
+    stage: Stage
+    at: int
+    """The index in the list of its stage."""
+
+
+def target_of(letter: Letter) -> ReplayTarget:
+    """Return where a letter has failed; one that has ended the process, where it was handed out."""
+    if letter.component is None:
+        return ReplayTarget("input", letter.input_index or 0)
+    return ReplayTarget("transform" if letter.stage == "transform" else "output", letter.component)
+
+
+class LetterReplay:
+    """Letters that go once more through one pipeline. What goes through is deleted."""
+
+    def __init__(
+        self,
+        number: int,
+        pipeline: Pipeline,
+        world: World,
+        records: Records,
+        ids: Sequence[int],
+        *,
+        target: ReplayTarget | None = None,
+        rate: float = RATE,
+        edited: Batch | None = None,
+    ) -> None:
+        """Take the letters, oldest first; ``target``: where they go in, None: where they have failed.
+
+        ``rate``: messages a second; ``edited`` goes in the place of what is in the one letter.
+        """
+        self.number, self.selected = number, len(ids)
+        self.done = self.failed = 0
+        """How many of the letters are gone; have failed again, or could not be read."""
+        self.state: ReplayState = "running"
+        self._pipeline, self._world, self._records, self._ids = pipeline, world, records, ids
+        self._target, self._rate, self._edited = target, rate, edited
+        self._clock = world.clock
+        self._ways: dict[ReplayTarget, Reentry] = {}
+        self._in_hand: set[LetterInHand] = set()
+        self._moved = asyncio.Event()
+        self._next = self._clock.monotonic()
+        pipeline.ending.append(self.stop)
+        self._task = asyncio.ensure_future(self._run())
+
+    def stop(self) -> None:
+        """Send no more. What was sent and has not left stays a letter, and may be there all the same."""
+        if self.state == "running":
+            self.state = "stopped"
+            self._task.cancel()
+
+    async def ended(self) -> None:
+        """Wait until it is over."""
+        await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            for id in self._ids:
+                await self._until_in_hand(MOST_IN_HAND - 1)
+                await self._one(id)
+            for way in self._ways.values():
+                way.end()
+            await self._until_in_hand(0)
+            self.state = "done"
+        except asyncio.CancelledError:
+            self.state = "stopped"
+        except Exception as cause:
+            self.state = "failed"
+            self._pipeline.warned(f"a replay of dead letters has failed: {worded(cause)}")
+        finally:
+            for way in self._ways.values():
+                await way.close()
+            if self.stop in self._pipeline.ending:
+                self._pipeline.ending.remove(self.stop)
+
+    async def _until_in_hand(self, most: int) -> None:
+        while len(self._in_hand) > most:
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def _one(self, id: int) -> None:
+        """Send one letter, if it is still there."""
+        whole = await self._records.letter(id)
+        if whole is None:
+            self.selected -= 1
+        elif whole.found is None or whole.body is None:
+            self.failed += 1
+        else:
+            await self._send(id, whole.found.letter, whole.body)
+
+    async def _send(self, id: int, letter: Letter, body: bytes) -> None:
+        way = self._way(self._target or target_of(letter))
+        is_edited = self._edited is not None
+        hand = LetterInHand(
+            id, letter, self._records, self._clock, self._ended, is_edited=is_edited
+        )
+        self._in_hand.add(hand)
+        arrival = None if is_edited else arrival_of(letter, body)
+        if arrival is not None and isinstance(way, InputReentry):
+            await self._pause(1)
+            hand.sending()
+            if (failed := await way.arrive(arrival, hand.through)) is not None:
+                hand.failed_again(failed, [])
+            hand.sent(1)
+            return
+        batch = self._edited if self._edited is not None else await self._messages(letter, body)
+        for some in way.parts(batch):
+            await self._pause(len(some))
+            hand.sending()
+            if (failed := await way.send(some, hand.through)) is not None:
+                hand.failed_again(failed, some)
+        hand.sent(len(batch))
+
+    async def _messages(self, letter: Letter, body: bytes) -> Batch:
+        decoding = self._pipeline.parts.decoding
+        arrival = arrival_of(letter, body)
+        if arrival is None:
+            return await messages_of(body, decoding)
+        message = decoding.decode(arrival.payload)
+        return [message]
+
+    def _ended(self, hand: LetterInHand, is_gone: bool) -> None:
+        self._in_hand.discard(hand)
+        self.done += is_gone
+        self.failed += not is_gone
+        self._moved.set()
+
+    def _way(self, target: ReplayTarget) -> Reentry:
+        """Return where letters go in there; it is made for the first of them."""
+        way = self._ways.get(target)
+        if way is None:
+            stage, at = target
+            if stage == "output":
+                way = OutputReentry(self._pipeline, at)
+            elif stage == "transform":
+                way = ChainReentry(self._pipeline, self._world, at)
+            else:
+                way = InputReentry(self._pipeline, self._world, at)
+            self._ways[target] = way
+        return way
+
+    async def _pause(self, messages: int) -> None:
+        """Wait until so many more messages may be sent."""
+        now = self._clock.monotonic()
+        self._next = max(self._next, now)
+        left, self._next = self._next - now, self._next + messages / self._rate
+        await self._clock.sleep(left)

@@ -1,0 +1,246 @@
+"""Where dead letters go in again: at an input, before a transform, or into one output.
+
+An input or a transform is entered by a chain of its own, built of what follows. It ends where that of the
+pipeline does. So nothing of a replay waits in a buffer of the pipeline; what one of its own holds is let go
+of when the replay is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+from reactivex.disposable import Disposable
+
+from headrace.compiler.component.families import Stage
+from headrace.compiler.component.payloadinput import PayloadInput
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue
+from headrace.compiler.errors import FailureClass
+from headrace.compiler.formats import FormatMisfit, Intake
+from headrace.compiler.jsontext import NotJson
+from headrace.compiler.largejson import WritingTurn
+from headrace.compiler.lowering.chainends import leaving
+from headrace.compiler.lowering.lines import SliceShare
+from headrace.compiler.runtime.componentcontext import ComponentContext
+from headrace.compiler.runtime.letterbody import DeadArrival
+from headrace.compiler.runtime.monitoring.failures import About
+from headrace.compiler.runtime.monitoring.losses import LostData
+from headrace.compiler.runtime.registrations import Registrations
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import World
+    from headrace.compiler.runtime.pipeline import Pipeline
+
+Through = Callable[[], None]
+"""Is called when a batch has left, whatever became of it behind where it went in."""
+
+
+class FailedAgain(NamedTuple):
+    """How something failed where it had failed before."""
+
+    message: str
+    failure: FailureClass
+
+
+class Reentry(ABC):
+    """A place where batches go in again, one after the other."""
+
+    _failed: FailedAgain | None = None
+    """How the batch failed that is in there now."""
+
+    async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
+        """Hand a batch on, and wait until it has passed what it failed on.
+
+        Return how it failed there again. ``through`` is called once, when it has left or failed. What
+        fails further on is a letter of its own.
+        """
+        gone = asyncio.Event()
+        self._failed = None
+        self._hand(Delivery(batch, Acknowledgement(gone.set), Acknowledgement(through)))
+        await gone.wait()
+        return self._failed
+
+    @abstractmethod
+    def _hand(self, delivery: Delivery) -> None:
+        """Hand on a delivery."""
+
+    def parts(self, batch: Batch) -> Iterable[Batch]:
+        """Return what of a batch is sent at a time: a message, where one that fails costs no other."""
+        return ([message] for message in batch)
+
+    def end(self) -> None:
+        """Have what is held be handed on."""
+
+    async def close(self) -> None:
+        """Give up what it took to go in here."""
+
+
+class OutputReentry(Reentry):
+    """One output, as it is."""
+
+    def __init__(self, pipeline: Pipeline, index: int) -> None:
+        self._writer = pipeline.parts.writers[index]
+        assert pipeline.parts.letters is not None
+        self._letters = pipeline.parts.letters
+
+    async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
+        """See `Reentry.send`."""
+        with self._letters.looking_for(batch, self._note):
+            failed = await super().send(batch, through)
+        return failed
+
+    def _note(self, message: str, failure: FailureClass) -> None:
+        self._failed = FailedAgain(message, failure)
+
+    def _hand(self, delivery: Delivery) -> None:
+        self._writer.take(delivery)
+
+
+class ChainReentry(Reentry):
+    """A chain of its own, from a transform to where the outputs begin."""
+
+    def __init__(self, pipeline: Pipeline, world: World, start: int) -> None:
+        """Build it. ``start``: the index of the transform.
+
+        Raises:
+            BuildRefused: a transform cannot be built again.
+        """
+        self._pipeline, self._world = pipeline, world
+        self._place: tuple[Stage, int] = ("transform", start)
+        parts = pipeline.parts
+        self._parts = Registrations(
+            pipeline.id,
+            parts.state,
+            counters=parts.counters,
+            decoding=parts.decoding,
+            slices=SliceShare(world.slices),
+            hidden=parts.hidden,
+            tell=parts.tell,
+            letters=parts.letters,
+        )
+        self._failures = copy(pipeline.failures)  # it counts where the pipeline does
+        self._failures.keep = self._keep
+        refused: list[Any] = []
+        stages = [
+            (transform, self._context("transform", start + at))
+            for at, transform in enumerate(pipeline.config.transforms[start:])
+        ]
+        operators = world.environment.lower(stages, refused)
+        if refused:
+            raise refused[0][1]
+        self._observer: ObserverBase[Delivery] | None = None
+        self._broken: Exception | None = None
+        self._subscription = (
+            Observable(self._subscribe)
+            .pipe(*operators)
+            .subscribe(
+                leaving(pipeline.outlet, parts.counters, pipeline.watch),
+                self._broke,
+                scheduler=world.clock.scheduler,
+            )
+        )
+
+    def _context(self, stage: Stage, index: int) -> ComponentContext:
+        return ComponentContext(self._world, self._parts, self._failures, stage, index)
+
+    def _subscribe(
+        self, observer: ObserverBase[Delivery], _: SchedulerBase | None = None
+    ) -> DisposableBase:
+        self._observer = observer
+        return Disposable()
+
+    def _broke(self, cause: Exception) -> None:
+        self._broken = cause
+
+    def _keep(
+        self,
+        stage: Stage,
+        index: int,
+        message: str,
+        failure: FailureClass,
+        lost: LostData,
+        about: About | None,
+    ) -> None:
+        """Note what fails where it had failed before; put down what fails further on."""
+        if (stage, index) == self._place:
+            self._failed = FailedAgain(message, failure)
+        elif self._parts.letters is not None:
+            self._parts.letters.take(stage, index, message, failure, lost, about)
+
+    def _hand(self, delivery: Delivery) -> None:
+        assert self._observer is not None
+        self._observer.on_next(delivery)
+        if self._broken is not None:
+            raise self._broken
+
+    def parts(self, batch: Batch) -> Iterable[Batch]:
+        """See `Reentry.parts`."""
+        stage, index = self._place
+        fails_whole = (
+            stage == "transform" and not self._pipeline.config.transforms[index].skips_failing
+        )
+        return [batch] if fails_whole else super().parts(batch)
+
+    def end(self) -> None:
+        """Have buffers hand on what they hold."""
+        if self._observer is not None:
+            self._observer.on_completed()
+
+    async def close(self) -> None:
+        """Give back what its transforms have."""
+        self._subscription.dispose()
+        while self._parts.closing:
+            await self._parts.closing.pop()()
+
+
+class InputReentry(ChainReentry):
+    """What an input reads is made of payloads as they came; then they pass the whole chain."""
+
+    def __init__(self, pipeline: Pipeline, world: World, index: int) -> None:
+        """Build it. Raises what `ChainReentry` does."""
+        super().__init__(pipeline, world, 0)
+        self._component = pipeline.config.inputs[index]
+        self._place = ("input", index)
+        self._ctx = self._context("input", index)
+        self._format = self._component.payload_format()
+
+    async def arrive(self, arrival: DeadArrival, through: Through) -> FailedAgain | None:
+        """Have a payload arrive once more; see `Reentry.send`, where it is one batch."""
+        self._failed, batch = None, list[JsonValue]()
+        try:
+            batch = self._enclosed(await self._decoded(arrival), arrival.metadata)
+        except (NotJson, FormatMisfit) as cause:
+            self._failed = FailedAgain(str(cause), "invalid")
+        if self._failed is not None or not batch:
+            through()
+            return self._failed
+        self._parts.counters.inbound += len(batch)
+        return await self.send(batch, through)
+
+    async def _decoded(self, arrival: DeadArrival) -> Batch:
+        decoding = self._parts.decoding
+        if arrival.is_json or self._format is None:
+            message: JsonValue = decoding.decode(arrival.payload)
+            is_one = isinstance(self._component, PayloadInput) and not arrival.is_json
+            return message if isinstance(message, list) and not is_one else [message]
+        into, turn = Intake(len(arrival.payload)), WritingTurn(self._ctx.clock)
+        for _ in self._format.slices(arrival.payload, into, decoding):
+            await turn.end()
+        return into.batch
+
+    def _enclosed(self, batch: Batch, metadata: dict[str, Any]) -> Batch:
+        """Put the envelope on, if there is one."""
+        if (envelope := self._component.envelope) is None:
+            return batch
+        about = {"pipeline": self._pipeline.id, "input": self._component.kind, **metadata}
+        put_on = envelope.putting(self._ctx.warn_once, self._skip, is_added=False)
+        enclosed: Batch = put_on(batch, about)
+        return enclosed
+
+    def _skip(self, why: str, message: JsonValue, about: dict[str, Any]) -> None:
+        self._failed = FailedAgain(why, "invalid")
