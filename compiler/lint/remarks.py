@@ -17,6 +17,7 @@ from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Output, Transform
 from headrace.compiler.component.fieldflow import ANYTHING, FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import BATCHES_UNDER_WAY
 from headrace.compiler.schema.fields import SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
@@ -33,6 +34,7 @@ CODES: Codes = {
     "literal-template": "A name or a path contains a template, which nothing fills in.",
     "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
     "never-reached": "A component can never see a message.",
+    "outage-fills": "While a server is away, all that an output is handed becomes dead letters.",
     "others-wait": "While an output waits for the end of an outage, the other outputs wait as well.",
     "not-handed-on": "A component reads a path that an earlier one does not hand on.",
 }
@@ -52,6 +54,7 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
         end = yield from _along(draft, ends)
         yield from _starved(draft)
         yield from _kept_waiting(draft)
+        yield from _filled_by_outages(draft)
         if draft.id is not None:
             ends.setdefault(draft.id, end)
 
@@ -158,6 +161,24 @@ def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
             yield part.site.diagnose(fault)
 
 
+def _filled_by_outages(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield that an outage fills the dead letters, if all that may have one give up at once."""
+    if draft.dead_letters is None:
+        return
+    outputs = [part.built for part in draft.outputs]
+    away = [each for each in outputs if isinstance(each, QueuedOutput)]
+    if away and None not in outputs and all(each.retrying() is None for each in away):
+        fault = Fault(
+            "outage-fills",
+            "no output has 'retry', so while a server is away all that comes becomes dead letters",
+            expected="'retry' or 'queue' on the outputs that write to a server",
+            path=("dead_letters",),
+            severity=Severity.WARNING,
+            on_key=True,
+        )
+        yield draft.site.diagnose(fault)
+
+
 def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Holder]:
     """Yield what holds messages that an input hands on, as many as came in.
 
@@ -196,7 +217,7 @@ def _along(draft: Draft, ends: Mapping[str, Passing]) -> Generator[Diagnostic, N
                 continue
             use = part.built.field_use() if part.built is not None else FieldUse.unknown()
             yield from _missing_fields(part, use, taken)
-            yield from _fails_on_null(part, passing)
+            yield from _fails_on_null(part, passing, is_kept=draft.dead_letters is not None)
             if isinstance(part.built, Transform):
                 yield from map(part.site.diagnose, part.built.oddities(passing))
         elif not is_told:
@@ -290,11 +311,15 @@ def _missing_fields(part: DraftComponent, use: FieldUse, passing: Passing) -> It
         yield replace(told, path=part.site.diagnose(fault).path)
 
 
-def _fails_on_null(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
+def _fails_on_null(
+    part: DraftComponent, passing: Passing, *, is_kept: bool
+) -> Iterator[Diagnostic]:
     """Yield the fields that an earlier component may write as null, and that must not be null here."""
-    demands = part.built.demands() if passing.nulls and isinstance(part.built, Transform) else ()
-    told = (each for each in demands if each.path in passing.nulls)
-    skips = isinstance(part.built, Transform) and part.built.skips_failing
+    built = part.built
+    if not passing.nulls or not isinstance(built, Transform):
+        return
+    told = (each for each in built.demands() if each.path in passing.nulls)
+    skips = (built.failing_alone() if is_kept else built).skips_failing
     costs = "leaves the message out" if skips else "fails the batch"
     for each in islice(told, FAULTS):
         fault = Fault(

@@ -132,6 +132,8 @@ def _kept_nowhere(loaded: Loaded) -> Iterator[Diagnostic]:
     """Yield a warning for whatever is to be kept, where nobody has said in which directory."""
     warning = Severity.WARNING
     for config in () if loaded.program is None else loaded.program.pipelines:
+        if config.letters is not None:
+            yield config.diagnose(nowhere("dead_letters", warning))
         for index, input in enumerate(config.inputs):
             if input.is_durable:
                 yield config.diagnose(nowhere(severity=warning), ("inputs", index))

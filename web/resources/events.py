@@ -199,8 +199,8 @@ ROWS: tuple[Endpoint, ...] = (
                 "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
                 " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
                 " failures do. `changed`: what somebody has changed. `waiting` and `going-on`: that a"
-                " component with `retry` waits, and that it does no longer. `dead-letters`: what was put down as"
-                " dead letters. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
+                " component with `retry` waits, and that it does no longer. `dead-letters`: what was put"
+                " down as dead letters. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
             ),

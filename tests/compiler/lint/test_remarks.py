@@ -486,6 +486,19 @@ def test_an_output_that_waits_in_an_outage_has_others_wait():
     ]
 
 
+def test_without_retry_an_outage_fills_the_dead_letters():
+    def kept(*outputs):
+        return chain(outputs=outputs).replace("- id: a", "- id: a\n  dead_letters: true")
+
+    posts = "{type: http, url: 'https://a/b'}"
+    assert remarked(kept("{type: stdout}")) == []
+    assert remarked(kept("{type: stdout}", posts)) == [
+        "3:3: pipelines[0].dead_letters: no output has 'retry', so while a server is away all that comes"
+        " becomes dead letters"
+    ]
+    assert remarked(kept(posts, posts.replace("}", ", queue: {}}"))) == []
+
+
 def reading(upstream, *, id, more=""):
     return chain(
         inputs=[f"{{type: pipeline, upstream: {upstream}, upstream_ack: on_delivery{more}}}"], id=id
