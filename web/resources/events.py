@@ -200,7 +200,8 @@ ROWS: tuple[Endpoint, ...] = (
                 " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
                 " failures do. `changed`: what somebody has changed. `waiting` and `going-on`: that a"
                 " component with `retry` waits, and that it does no longer. `dead-letters`: what was put"
-                " down as dead letters. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
+                " down as dead letters. Names that do not exist are ignored, and told in"
+                " `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
             ),

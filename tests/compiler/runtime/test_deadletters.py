@@ -27,6 +27,7 @@ from headrace.operators.script import Script
 from tests.compiler.runtime.bridged import hear
 from tests.compiler.runtime.durable import Gated, engine_on, kept, post
 from tests.compiler.runtime.lettered import PutDown, lettered, lost, put_down
+from tests.promises import promise
 from tests.stand_ins import Kept, RawTold, Told, batches, does, reads, run, running, takes
 from tests.virtual import virtual
 
@@ -57,6 +58,7 @@ class Refusing(AwaitingSink):
             raise BatchFailed(self.says, self.failure, done=good, refused=bad)
 
 
+@promise("delivery.letters.transform")
 @virtual
 async def test_a_message_that_a_transform_cannot_do_is_put_down_as_it_came(tmp_path: Path) -> None:
     out = Gated()
@@ -105,6 +107,7 @@ async def test_with_on_error_fail_the_whole_batch_is_put_down(tmp_path: Path) ->
         assert lost(it) == {}
 
 
+@promise("delivery.letters.batch")
 @virtual
 async def test_a_batch_on_which_a_script_fails_is_put_down(tmp_path: Path) -> None:
     source = {"type": "inline", "code": "throw `no ${batch.len}`;"}
@@ -131,6 +134,7 @@ async def test_a_step_that_is_at_fault_itself_costs_nothing_that_came(tmp_path: 
         assert await put_down(it) == [PutDown("transform[0]", "invalid", said, None, [1, 2])]
 
 
+@promise("delivery.letters.output")
 @virtual
 async def test_of_what_an_output_refuses_each_message_says_why(tmp_path: Path) -> None:
     out, other = Refusing(2, 3), Gated()
@@ -160,6 +164,7 @@ class Away(AwaitingSink):
         raise Unreachable("nobody answers")
 
 
+@promise("delivery.letters.outage")
 @virtual
 async def test_without_retry_an_outage_is_put_down_batch_by_batch(tmp_path: Path) -> None:
     async with engine_on(tmp_path, lettered([takes(Away())])) as it:
@@ -173,6 +178,7 @@ async def test_without_retry_an_outage_is_put_down_batch_by_batch(tmp_path: Path
         assert lost(it) == {}
 
 
+@promise("delivery.letters.input")
 @virtual(started_at=datetime(2026, 5, 1, tzinfo=UTC))
 async def test_a_payload_that_is_not_json_is_put_down_with_where_it_came_from(
     tmp_path: Path,
@@ -230,6 +236,7 @@ def failing_letters(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return fails
 
 
+@promise("delivery.letters.acknowledged")
 @virtual
 async def test_nobody_is_told_that_it_was_written_before_it_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -250,6 +257,7 @@ async def test_nobody_is_told_that_it_was_written_before_it_is_on_the_disk(
         assert lost(it) == {}
 
 
+@promise("delivery.letters.failing")
 @virtual
 async def test_what_a_transform_cannot_do_and_the_disk_does_not_take_is_lost_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -266,6 +274,7 @@ async def test_what_a_transform_cannot_do_and_the_disk_does_not_take_is_lost_and
     assert "messages lost that could not be put down as dead letters: " in caplog.text
 
 
+@promise("delivery.letters.process")
 @virtual
 async def test_what_ended_the_process_three_times_is_put_down(tmp_path: Path) -> None:
     durable = HttpInput.load({"durable": True})
@@ -297,6 +306,7 @@ async def test_what_was_put_down_outlasts_a_restart(tmp_path: Path) -> None:
         assert [each.content for each in await put_down(it)] == [["x"], ["y"]]
 
 
+@promise("delivery.letters.stop")
 @virtual
 async def test_what_there_was_no_time_for_at_the_end_is_put_down(tmp_path: Path) -> None:
     stuck = Gated(is_open=False)
@@ -313,6 +323,7 @@ async def test_what_there_was_no_time_for_at_the_end_is_put_down(tmp_path: Path)
         ]
 
 
+@promise("delivery.letters.full")
 @virtual
 async def test_where_they_are_full_the_oldest_of_a_transform_goes_and_is_counted(
     tmp_path: Path,
@@ -333,6 +344,7 @@ async def test_where_they_are_full_the_oldest_of_a_transform_goes_and_is_counted
         assert it._storage.dropped_letters == 20 - there
 
 
+@promise("delivery.letters.output_full")
 @virtual
 async def test_where_they_are_full_an_output_waits_until_somebody_makes_room(
     tmp_path: Path,

@@ -21,6 +21,7 @@ from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.durable import Gated, engine_on, post
 from tests.compiler.runtime.lettered import lettered, lost, put_down
 from tests.compiler.runtime.test_deadletters import Refusing, casts
+from tests.promises import promise
 from tests.stand_ins import does, reads, run, running, takes
 from tests.virtual import virtual
 
@@ -52,6 +53,7 @@ class Replaying:
         return figures
 
 
+@promise("delivery.letters.replay")
 @virtual
 async def test_what_an_output_takes_now_is_written_there_alone_and_gone(tmp_path: Path) -> None:
     out, other = Refusing(2, 3), Gated()
@@ -66,6 +68,7 @@ async def test_what_an_output_takes_now_is_written_there_alone_and_gone(tmp_path
         assert await put_down(it) == []
 
 
+@promise("delivery.letters.replay")
 @virtual
 async def test_what_fails_again_is_the_same_letter_with_one_more_try(tmp_path: Path) -> None:
     out = Refusing(2)
@@ -124,6 +127,7 @@ async def test_a_letter_of_a_transform_goes_in_before_it(tmp_path: Path) -> None
         assert await put_down(it) == []
 
 
+@promise("delivery.letters.replay")
 @virtual
 async def test_what_fails_further_on_is_a_letter_of_its_own(tmp_path: Path) -> None:
     out = Refusing({"n": 7})
