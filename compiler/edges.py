@@ -156,6 +156,12 @@ class AwaitingSink(Sink):
     """How many writes may be under way. With more than one, `begin` is what keeps their order: it is
     called in the order of the batches, and what it returns is awaited in any."""
 
+    def tell_apart(self) -> None:
+        """Find out from now on which messages of a batch are at fault, if that takes more tries.
+
+        Asked before the start. Override where a batch may fail for the messages of another one.
+        """
+
     @abstractmethod
     async def write(self, batch: Batch) -> None:
         """Write one batch.

@@ -153,7 +153,8 @@ class BatchFailed(HeadraceError):
 
     ``done`` are the indices of the messages that are written all the same, ``refused`` those at fault, each
     with what was said of it. Of the others nothing is known: they may do. ``is_answered``: the other side
-    has answered, so that a failure that time heals may be of the content all the same.
+    has answered, so that a failure that time heals may be of the content all the same. ``took_nothing``: of
+    what is neither done nor refused nothing is taken, so that parts of it may be tried, and none is twice.
     """
 
     usually: ClassVar[FailureClass] = "invalid"
@@ -166,9 +167,10 @@ class BatchFailed(HeadraceError):
         done: Collection[int] = (),
         refused: Mapping[int, str] = _NONE,
         is_answered: bool = False,
+        took_nothing: bool = False,
     ) -> None:
         super().__init__(message)
-        self.is_answered = is_answered
+        self.is_answered, self.took_nothing = is_answered, took_nothing
         self.failure: FailureClass = failure or self.usually
         self.done, self.refused = done, refused
 

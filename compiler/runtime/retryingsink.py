@@ -8,7 +8,7 @@ from functools import partial
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, InlineSink, QueueFill, Rest, Sink
-from headrace.compiler.errors import FailureClass
+from headrace.compiler.errors import BatchFailed, FailureClass
 from headrace.compiler.runtime.outage import OutageBridge, is_worth_it
 from headrace.compiler.runtime.partwritten import Neighbour, PartWritten, may_be_content
 
@@ -203,8 +203,8 @@ class RetryingSink(AwaitingSink):
             if part.is_left:
                 try:
                     await part.rest(self._write)
-                except Exception:  # whose turn it is will tell, when it is tried again
-                    return False
+                except Exception as cause:  # whose turn it is will tell, when it is tried again
+                    return isinstance(cause, BatchFailed) and bool(cause.done)
                 return True
         return await self._neighbour()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Sink
-from headrace.compiler.errors import FailureClass
+from headrace.compiler.errors import BatchFailed, FailureClass
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.outage import OutageBridge, is_worth_it
 from headrace.compiler.runtime.outputs import QueuedWriter
@@ -54,8 +54,8 @@ class RetryingWriter(QueuedWriter):
                 self._queue.appendleft(delivery)
             else:
                 self._failed(cause, delivery.batch)
-                self.place.when_kept(delivery.done)
-            return False
+                delivery.done()
+            return isinstance(cause, BatchFailed) and bool(cause.done)
         else:
             delivery.done()
             return True
