@@ -20,7 +20,7 @@ from headrace.compiler.httpexchange import (
     NoReply,
     ServerExchange,
 )
-from headrace.compiler.httpfailures import class_of_status, class_without_reply
+from headrace.compiler.httpfailures import CONTENT_TOO_LARGE, class_of_status, class_without_reply
 
 if TYPE_CHECKING:
     from headrace.compiler.clock import Clock
@@ -39,6 +39,7 @@ class HttpClient:
     The user info of the url goes as Basic authentication; ``headers`` are other credentials. Both are
     handed to ``hide``: whoever tells of a failure has them taken out by ``redact``, the one place that
     does, whatever it is that repeats them. ``exchange`` stands for the server; None: it is asked.
+    ``refuses_whole``: any 4xx means that nothing of a body was taken, as a 413 does anyway.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         media_type: str = JSON,
         exchange: ExchangeWith | None = None,
+        refuses_whole: bool = False,
     ) -> None:
+        self._refuses_whole = refuses_whole
         self._address, self._redact, self._verb = address, redact, verb
         target = HttpTarget(verb, address, timeout_seconds, headers or {}, media_type)
         self._exchange = (exchange or partial(ServerExchange, clock))(target)
@@ -123,7 +126,10 @@ class HttpClient:
         failure = Unreachable if may_be_content or reply.status == 429 else BatchFailed
         its_class = class_of_status(reply.status)
         is_answered = may_be_content or its_class == "invalid"
-        return failure(text, its_class, is_answered=is_answered)
+        took_nothing = reply.status == CONTENT_TOO_LARGE or (
+            self._refuses_whole and 400 <= reply.status < 500
+        )
+        return failure(text, its_class, is_answered=is_answered, took_nothing=took_nothing)
 
     def _shown(self, text: str) -> str:
         """Return what the server said: without credentials, on one line, of 300 bytes at most.

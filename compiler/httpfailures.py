@@ -53,6 +53,9 @@ HTTP_FAILURES = FailureClasses(
     CUT_OFF,
 )
 
+CONTENT_TOO_LARGE = 413
+"""What a server answers that takes nothing of a request, because it is too large."""
+
 
 def class_of_status(status: int) -> FailureClass:
     """Return the class of an answer that is no success."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from headrace.compiler.code import Code
+from headrace.compiler.component.bisection import NEVER_BISECTED, Bisection
 from headrace.compiler.component.branches import FAILED, WRITTEN, Branch, Took
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -425,6 +426,8 @@ class Output(Component, family="output"):
     """Where batches go."""
 
     promises: ClassVar[tuple[OutputPromises, ...]] = ()
+    bisection: ClassVar[Bisection] = NEVER_BISECTED
+    """How it is found out which messages are at fault of a batch that is refused."""
 
     when: tuple[Condition, ...] = when_taken(
         "Conditions that all have to hold for a message that goes here. The others take no place in what "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.component.bisection import Bisection
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
@@ -236,6 +237,11 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
     drivers = ("aiohttp",)
     promises: ClassVar = (OUTPUT, OUTPUT_TOKENS)
     failure_classes: ClassVar = CLICKHOUSE_FAILURES
+    bisection: ClassVar = Bisection(
+        "halves",
+        "where the server refuses rows before it makes a part of any: not where a materialized view or"
+        " another server refuses them, or for a code that nobody knows",
+    )
 
     connection: str = option(ConnectionName("clickhouse"), "Connection to write to.")
     order_by: tuple[str, ...] = option(

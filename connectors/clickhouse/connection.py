@@ -33,10 +33,13 @@ from aiohttp import (
 from yarl import URL
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.failureclasses import FailureCode
 from headrace.compiler.errors import BuildRefused, FailureClass, Unreachable
 from headrace.compiler.httpbodies import SentBytes, SentPieces
+from headrace.compiler.httpfailures import CONTENT_TOO_LARGE
 from headrace.compiler.schema.urls import ParsedUrl
 from headrace.connectors.clickhouse.errorcodes import (
+    CHECKED_FIRST,
     CLICKHOUSE_FAILURES,
     OVERLOADED,
     PASSING_STATUSES,
@@ -71,6 +74,9 @@ _NOISE = re.compile(
     r"|: \(in file/uri .*|\(version .*|\([A-Z][A-Z0-9_]{2,}\))\s*$"
 )
 """What stands behind a sentence: queries, the part of the server that speaks, its version."""
+_ELSEWHERE = re.compile(r"\bwhile pushing to view\b|\bReceived from \S+:\d+\b", re.IGNORECASE)
+"""What is said of a failure that came when the table may have had its rows already: a materialized view, or
+one of several servers that each get a part, has failed."""
 _TOO_MANY_AT_ONCE = "Too many partitions for single INSERT block"
 _CONSTRAINT = re.compile(r"Constraint `([^`]+)`")
 _COLUMN = re.compile(r"\b(?:[Cc]olumn|key|name:) [`'\"]?(\w+)\b")
@@ -241,6 +247,8 @@ class ErrorAnswer(Exception):
     code: int | None
     name: str
     sentence: str
+    is_elsewhere: bool = False
+    """Whether it is of something that comes behind the table, which may have the rows."""
 
     @property
     def is_passing(self) -> bool:
@@ -254,7 +262,18 @@ class ErrorAnswer(Exception):
         """The class of what was not done because of it."""
         if self.code is None:
             return CLICKHOUSE_FAILURES.of(*by_status(self.status, f"{self.status // 100}xx"))
-        return CLICKHOUSE_FAILURES.of(TOO_MANY_PARTITIONS if self._is_of_one_insert else self.code)
+        return CLICKHOUSE_FAILURES.of(self._known_as)
+
+    @property
+    def took_nothing(self) -> bool:
+        """Whether it came before anything was taken of what was sent."""
+        if self.code is None:
+            return self.status == CONTENT_TOO_LARGE
+        return self._known_as in CHECKED_FIRST and not self.is_elsewhere
+
+    @property
+    def _known_as(self) -> FailureCode | None:
+        return TOO_MANY_PARTITIONS if self._is_of_one_insert else self.code
 
     @property
     def _is_of_one_insert(self) -> bool:
@@ -296,4 +315,6 @@ def answer(status: int, code: str | None, body: str) -> ErrorAnswer:
     said = sentence[1][:_MOST_READ] if sentence else ""
     while (less := _NOISE.sub("", said)) != said:
         said = less
-    return ErrorAnswer(status, int(number), name[1] if name else "", said.strip().rstrip(".:"))
+    said = said.strip().rstrip(".:")
+    is_elsewhere = _ELSEWHERE.search(body) is not None
+    return ErrorAnswer(status, int(number), name[1] if name else "", said, is_elsewhere)

@@ -176,6 +176,11 @@ CLICKHOUSE_FAILURES = FailureClasses(
     *(each for each in PASSING if each.failure == "unclear"),
 )
 
+CHECKED_FIRST = frozenset(
+    code for row in CLICKHOUSE_FAILURES.rows if row.failure == "invalid" for code in row.codes
+)
+"""What the server finds before it makes a part of any row, unless it is for a materialized view."""
+
 OVERLOADED = frozenset(code for row in PASSING for code in row.codes)
 PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 """HTTP statuses of what stands before a server, or of one that does not say more, that open a pause."""

@@ -211,7 +211,12 @@ class ClickHouseSink(AwaitingSink):
         if said.sentence and signature not in self._told:
             self._told.add(signature)
             self._ctx.warn(f"{text}: {self._server.quoted(said.sentence)} (told this once)")
-        return BatchFailed(text, said.failure, is_answered=said.failure == "invalid")
+        return BatchFailed(
+            text,
+            said.failure,
+            is_answered=said.failure == "invalid",
+            took_nothing=said.took_nothing,
+        )
 
 
 class DeduplicationTokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from headrace.compiler.component.bisection import Bisection
 from headrace.compiler.component.buildcontext import Context, KeepBounds
 from headrace.compiler.component.durable import durable_of
 from headrace.compiler.component.durableinput import STORED, TWICE_AFTER_A_KILL, DurableInput
@@ -23,7 +24,7 @@ from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.httpexchange import JSON
 from headrace.compiler.httpfailures import HTTP_FAILURES
-from headrace.compiler.schema.fields import Choice, Integer, Number, refused
+from headrace.compiler.schema.fields import Boolean, Choice, Integer, Number, refused
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
@@ -221,6 +222,10 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
     drivers = ("aiohttp",)
     promises: ClassVar = (OUTPUT,)
     failure_classes: ClassVar = HTTP_FAILURES
+    bisection: ClassVar = Bisection(
+        "halves",
+        "where the answer is 413, and with `bisect: true` any other 4xx; not needed with `body: message`",
+    )
 
     url: ParsedUrl = option(
         HttpUrl(fixed=Fixed()),
@@ -251,8 +256,25 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
         Verb("POST", "PUT", "PATCH"), "HTTP method.", default="POST", elsewhere="http_method method"
     )
 
+    bisect: bool = option(
+        Boolean(),
+        "A 4xx means that nothing of the body was taken. Where the pipeline has `dead_letters`, halves of a"
+        " batch that is refused are sent then, down to the messages at fault. For a 413 that is so anyway.",
+        default=False,
+        additive=True,
+        elsewhere="split split_batch",
+    )
+
     def rules(self) -> Iterator[Fault]:
-        """Refuse headers that would be sent twice, and the text of a message for a whole batch."""
+        """Refuse headers that would be sent twice, and what a body of one message, or of many, has not."""
+        if self.bisect and self.body == "message":
+            yield Fault(
+                "conflict",
+                "a request has one message, of which there are no halves",
+                expected="'bisect: true' without 'body: message'",
+                path=("bisect",),
+                on_key=True,
+            )
         if self.template is not None and self.body != "message":
             yield Fault(
                 "conflict",
@@ -294,6 +316,7 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
                 redact=ctx.redact,
                 verb=self.verb,
                 timeout_seconds=self.timeout_seconds,
+                refuses_whole=self.bisect,
             ),
             ctx.clock,
             is_single=self.body == "message",

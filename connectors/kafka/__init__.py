@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from headrace.compiler.component.bisection import Bisection
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.payloadinput import PayloadInput
@@ -322,6 +323,10 @@ class KafkaOutput(
     drivers = ("aiokafka",)
     promises: ClassVar = (*BY_ACKS.values(),)
     failure_classes: ClassVar = FAILURES
+    bisection: ClassVar = Bisection(
+        "index",
+        "of a record batch all is taken or nothing: halves of it are sent, confirmed records never again",
+    )
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
     topic: str = option(TopicName(fixed=TOPIC), "Topic to write to.", elsewhere="topics")

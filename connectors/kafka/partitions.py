@@ -19,6 +19,8 @@ from typing import Any
 ProducedRecord = tuple[bytes | None, bytes, list[tuple[str, bytes]] | None, int]
 """Key, value, headers, and when it was made, in milliseconds."""
 
+IsHalved = Callable[[Exception], bool]
+
 TURNS = 3
 """Turns of the loop from a confirmation to the next record batch: whoever waits, its input, and what that
 reads are here. They go along with what waits already: else every other batch would be a request late."""
@@ -61,9 +63,13 @@ class Pending:
         confirmed = {id(record) for some in self._confirmed for record in some}
         return [index for index, record in enumerate(self.records) if id(record) in confirmed]
 
-    def index(self, record: ProducedRecord) -> int:
-        """Return the index of one of its records."""
-        return next(index for index, each in enumerate(self.records) if each is record)
+    def refused(self) -> dict[int, Exception]:
+        """Return the indices of the records that were not taken when no other was sent with them."""
+        causes = {id(record): cause for record, cause in self.alone}
+        if not causes:
+            return {}
+        places = ((index, causes.get(id(record))) for index, record in enumerate(self.records))
+        return {index: cause for index, cause in places if cause is not None}
 
     def fail(self, fault: Exception) -> None:
         """Expect nothing more."""
@@ -106,8 +112,9 @@ class RecordBatch:
 class Partition:
     """What is under way to one partition, and what waits for it."""
 
-    def __init__(self, producer: Any, topic: str, number: int) -> None:
+    def __init__(self, producer: Any, topic: str, number: int, is_halved: IsHalved) -> None:
         self._producer, self._topic, self._number = producer, topic, number
+        self._is_halved = is_halved
         self._waiting: deque[RecordBatch] = deque()
         self.sending: asyncio.Task[None] | None = None
         """Runs while something is under way."""
@@ -130,23 +137,18 @@ class Partition:
             self.sending = None
 
     async def _send(self, some: RecordBatch) -> None:
-        from aiokafka.errors import MessageSizeTooLargeError
-
         try:
             sent = await self._producer.send_batch(
                 some.builder, self._topic, partition=self._number
             )
             await sent
-        except MessageSizeTooLargeError as cause:
-            # The topic may take less at once than we send: only a record alone is really too large.
-            if half := len(some.records) // 2:
+        except Exception as cause:
+            if (half := len(some.records) // 2) and self._is_halved(cause):
                 first, second = RecordBatch(self._producer), RecordBatch(self._producer)
                 for place, (record, pending) in enumerate(zip(some.records, some.of, strict=True)):
                     (first if place < half else second).append(record, pending)
                 self._waiting.extendleft((second, first))
-            else:
-                some.settle(cause)
-        except Exception as cause:
+                return
             some.settle(cause)
             if not is_refusal(cause):
                 # Nobody has answered for as long as a batch waits: neither is there time for the rest.
@@ -159,10 +161,11 @@ class Partition:
 class TopicPartitions:
     """The partitions of a topic, as the brokers tell of them from time to time."""
 
-    def __init__(self, producer: Any, name: str) -> None:
+    def __init__(self, producer: Any, name: str, is_halved: IsHalved) -> None:
+        """Take what makes record batches, and of which failures of one its halves are sent again."""
         from aiokafka.partitioner import DefaultPartitioner
 
-        self._producer, self._name = producer, name
+        self._producer, self._name, self._is_halved = producer, name, is_halved
         self._partition_of: Callable[..., int] = DefaultPartitioner()
         self._all: Sequence[int] = ()
         self._led: Sequence[int] = ()
@@ -191,7 +194,7 @@ class TopicPartitions:
             key = record[0]
             number = anywhere if key is None else self._partition_of(key, self._all, self._all)
             if number not in partitions:
-                partitions[number] = Partition(self._producer, self._name, number)
+                partitions[number] = Partition(self._producer, self._name, number, self._is_halved)
             partitions[number].put(record, pending)
 
     async def close(self) -> None:

@@ -46,12 +46,16 @@ class KafkaSink(AwaitingSink):
         self._health = HealthCheck(cluster, config.topic)
         self._producer: Any = None
         self._topic: TopicPartitions | None = None
-        self._has_ended = False
+        self._has_ended = self._tells_apart = False
         self._under_way: dict[Pending, None] = {}
         self._watching: asyncio.Task[None] | None = None
         self._queue: deque[tuple[Batch, Pending]] = deque()
         self._sending: asyncio.Task[None] | None = None
         """Sends what is in the queue: what takes a while, and what came after it meanwhile."""
+
+    def tell_apart(self) -> None:
+        """Send halves of each record batch that is refused for what is in it, not only of one too large."""
+        self._tells_apart = True
 
     async def start(self) -> None:
         """Reach the brokers, and see that they have the topic."""
@@ -78,7 +82,7 @@ class KafkaSink(AwaitingSink):
                 what = f"writing to '{self._name}' could not begin: {said(cause)}"
                 raise Unreachable(what, _class(cause)) from cause
             raise
-        self._topic = TopicPartitions(producer, self._name)
+        self._topic = TopicPartitions(producer, self._name, self._is_halved)
 
     async def finish(self) -> None:
         """Close. Whatever is not confirmed by now was given up."""
@@ -226,15 +230,16 @@ class KafkaSink(AwaitingSink):
             self._ctx.warn_once(
                 f"of a batch that failed {pending.confirmed} of {pending.count} records were confirmed"
             )
-        for cause in pending.faults:
-            if is_refusal(cause):
-                refused = self._refused(pending)
-                text = self._refusal(cause) + rest
-                return BatchFailed(text, _class(cause), done=done, refused=refused)
-        cause = pending.faults[0]
+        refusals = [each for each in pending.faults if is_refusal(each)]
+        others = [each for each in pending.faults if not is_refusal(each)]
+        refused = self._refused(pending) if refusals else {}
+        if refusals and not (others and self._tells_apart):
+            text = self._refusal(refusals[0]) + rest
+            return BatchFailed(text, _class(refusals[0]), done=done, refused=refused)
+        cause = others[0]
         if isinstance(cause, BuildRefused | Unreachable):
             # Of the former nobody is there to be refused; a password may be rotated.
-            return Unreachable(str(cause), class_of(cause), done=done)
+            return Unreachable(str(cause), class_of(cause), done=done, refused=refused)
         if not isinstance(cause, KafkaError):
             return cause
         if not cause.retriable:
@@ -242,9 +247,20 @@ class KafkaSink(AwaitingSink):
             self._has_ended = True
         # The outage, if there is one, has been told in the same words: it is one failure.
         if self._health.reason is not None:
-            return Unreachable(self._health.reason + rest, self._health.failure, done=done)
+            return Unreachable(
+                self._health.reason + rest, self._health.failure, done=done, refused=refused
+            )
         reason = f"'{self._name}' did not confirm records: {said(cause)}"
-        return Unreachable(reason + rest, _class(cause), done=done)
+        return Unreachable(reason + rest, _class(cause), done=done, refused=refused)
+
+    def _is_halved(self, cause: Exception) -> bool:
+        """Return whether a record batch that failed is sent again in halves: nothing of it was taken."""
+        from aiokafka.errors import MessageSizeTooLargeError
+
+        # The topic may take less at once than we send: only a record alone is really too large.
+        if isinstance(cause, MessageSizeTooLargeError):
+            return True
+        return self._tells_apart and is_refusal(cause) and _class(cause) == "invalid"
 
     def _refusal(self, cause: Exception) -> str:
         """Return what to say of records that a broker does not take."""
@@ -257,8 +273,8 @@ class KafkaSink(AwaitingSink):
     def _refused(self, pending: Pending) -> dict[int, str]:
         """Return the records that are at fault, as far as they were sent alone."""
         return {
-            pending.index(record): self._refusal(cause)
-            for record, cause in pending.alone
+            index: self._refusal(cause)
+            for index, cause in pending.refused().items()
             if is_refusal(cause) and _class(cause) == "invalid"
         }
 

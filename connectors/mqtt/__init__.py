@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from headrace.compiler.component.bisection import TOLD_BY_INDEX
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.durableinput import DurableInput, durably
@@ -389,6 +390,7 @@ class MqttOutput(MessageOutput, kind="mqtt", listed=8):
 
     promises: ClassVar = (OUTPUT, OUTPUT_QOS_0)
     failure_classes: ClassVar = FAILURES
+    bisection: ClassVar = TOLD_BY_INDEX
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(MqttTopicName(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
+from headrace.compiler.component.bisection import TOLD_BY_INDEX
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.durableinput import DurableInput, durably
 from headrace.compiler.component.payloadinput import PayloadInput
@@ -299,6 +300,7 @@ class NatsOutput(MessageOutput, kind="nats", listed=5):
     drivers = ("nats.aio.client",)
     promises: ClassVar = (OUTPUT,)
     failure_classes: ClassVar = FAILURES
+    bisection: ClassVar = TOLD_BY_INDEX
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
     subject: str = option(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.component.bisection import Bisection
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.edges import AwaitingSink
@@ -177,6 +178,9 @@ class PostgresOutput(
     drivers = ("asyncpg",)
     promises: ClassVar = (OUTPUT, OUTPUT_KEYED)
     failure_classes = FAILURE_CLASSES
+    bisection: ClassVar = Bisection(
+        "halves", "always: a batch is one statement, of which all is taken or nothing"
+    )
 
     connection: str = option(ConnectionName("postgres"), "Connection to write to.")
     primary_key: tuple[str, ...] = option(

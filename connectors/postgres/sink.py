@@ -164,7 +164,8 @@ class Inserter:
                     # At that size the server hangs up.
                     raise BatchFailed(
                         "the batch is too large for the database: more than"
-                        f" {self._limits.batch_bytes >> 20} MiB"
+                        f" {self._limits.batch_bytes >> 20} MiB",
+                        took_nothing=True,
                     ) from None
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause, may_be_there=may_be_there) from None
@@ -224,8 +225,9 @@ class Inserter:
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")
         if may_be_there and is_key_there(cause):
             return KeyIsThere(failure, its_class)
-        is_answered = may_be_content(cause) or its_class == "invalid"
-        return BatchFailed(failure, its_class, is_answered=is_answered)
+        is_invalid = its_class == "invalid"  # and the transaction is rolled back
+        is_answered = may_be_content(cause) or is_invalid
+        return BatchFailed(failure, its_class, is_answered=is_answered, took_nothing=is_invalid)
 
     def _drop(self) -> None:
         """Let go of the connection, whatever it is doing."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import unquote
 
+from headrace.compiler.component.bisection import TOLD_BY_INDEX
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.durableinput import DurableInput, durably
 from headrace.compiler.component.payloadinput import PayloadInput
@@ -244,6 +245,7 @@ class RedisOutput(MessageOutput, kind="redis", listed=9, elsewhere="redis_pubsub
     drivers = ("redis.asyncio",)
     promises: ClassVar = (OUTPUT,)
     failure_classes: ClassVar = FAILURES
+    bisection: ClassVar = TOLD_BY_INDEX
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
     channel: str = option(

@@ -102,3 +102,23 @@ def test_a_failure_names_a_column_of_ours_and_no_value(sentence, signature):
     said.name = "X"
 
     assert said.signature(["a", "b"]) == signature
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "took_nothing"),
+    [
+        (500, "Code: 469. DB::Exception: Constraint `c` for table d.t is violated. (V)", True),
+        (500, "Code: 252. DB::Exception: Too many partitions for single INSERT block (9)", True),
+        (500, "Code: 252. DB::Exception: Too many parts (3000)", False),
+        (500, "Code: 395. DB::Exception: no: while executing f: while pushing to view d.v", False),
+        (500, "Code: 6. DB::Exception: Received from other:9000. DB::Exception: no", False),
+        (500, "Code: 60. DB::Exception: there is no such table", False),
+        (500, "Code: 9999. DB::Exception: nobody knows", False),
+        (413, "too large, says a proxy", True),
+        (400, "no, says a proxy", False),
+    ],
+)
+def test_where_a_table_may_have_rows_already_nobody_says_that_it_took_nothing(
+    status, body, took_nothing
+):
+    assert answer(status, None, body).took_nothing is took_nothing

@@ -190,6 +190,29 @@ async def test_records_that_are_not_confirmed_in_time_are_not_done(
     assert (failed.failure, failed.done, failed.refused) == ("unavailable", [0], {})
 
 
+@pytest.mark.parametrize("is_apart", [False, True])
+async def test_a_record_that_is_refused_in_an_outage_is_told_with_it_where_somebody_asks(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, is_apart: bool
+) -> None:
+    halted, settle = kafka.halted(), Pending.settle
+
+    def settled(*arguments: Any) -> None:
+        settle(*arguments)
+        if len(arguments[0].faults) == 1:
+            halted.__enter__()
+
+    monkeypatch.setattr(Pending, "settle", settled)
+    it = sink(context(kafka.bootstrap), f"in-an-outage-{is_apart}", AT_ONCE)
+    if is_apart:
+        it.tell_apart()
+    async with started(it):
+        failed = await failure(it, [TOO_LARGE, "x" * 100_000])
+        halted.__exit__(None, None, None)
+
+    assert failed.failure == ("unavailable" if is_apart else "invalid")
+    assert ([*failed.done], [*failed.refused]) == ([], [0])
+
+
 async def test_of_a_large_batch_that_is_given_up_on_its_way_what_is_confirmed_is_done(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,3 +229,13 @@ def test_the_shown_config_has_neither():
     config = HttpOutput.load({"url": "http://me:pw@sink.example/in", "auth": HEADER})
 
     assert "pw" not in repr(config)
+
+
+def test_halves_are_of_a_batch():
+    document = {"url": "http://h/", "bisect": True}
+
+    assert refusals(HttpOutput, document) == []
+    assert refusals(HttpOutput, {**document, "body": "message"}) == [
+        "bisect: a request has one message, of which there are no halves"
+    ]
+    assert refusals(HttpOutput, {"url": "http://h/", "bisect": False, "body": "message"}) == []
