@@ -111,7 +111,7 @@ class BatchPlaces:
         """
         self.failure = "unclear"
         try:
-            await write(self._messages(some))
+            await write(self.messages(some))
         except Exception as cause:
             self.failure = class_of(cause)
             await self.note(cause, some)
@@ -172,7 +172,7 @@ class BatchPlaces:
         """Return a byte for each of them, which is 1 where it is in that state."""
         return self._states[some.start : some.stop].translate(_SELECT[state])
 
-    def _messages(self, some: range) -> Batch:
+    def messages(self, some: range) -> Batch:
         """Return what is left of them as a batch; all of it is the batch itself."""
         count = self.count_left(some)
         if count == len(self.batch):
@@ -184,6 +184,14 @@ class BatchPlaces:
             large += left
             return large
         return [*left]
+
+
+def left_after(cause: Exception, batch: Batch) -> Batch:
+    """Return what is not written of a batch that failed: the batch itself, if nothing is, or all."""
+    places = BatchPlaces(batch)
+    places.note_at_once(cause)
+    places.refuse(0)
+    return places.messages(places.whole) if places.is_left else batch
 
 
 _STATES = range(5)

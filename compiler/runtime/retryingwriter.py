@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BatchFailed, FailureClass
+from headrace.compiler.runtime.batchplaces import left_after
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.outage import OutageBridge, is_worth_it
 from headrace.compiler.runtime.outputs import QueuedWriter
@@ -51,7 +52,8 @@ class RetryingWriter(QueuedWriter):
             await self._retrying.write_ahead(delivery.batch)
         except Exception as cause:
             if is_worth_it(cause):
-                self._queue.appendleft(delivery)
+                left = left_after(cause, delivery.batch)
+                self._queue.appendleft(Delivery(left, delivery.flow, delivery.custody))
             else:
                 self._failed(cause, delivery.batch)
                 delivery.done()

@@ -145,3 +145,22 @@ async def test_many_of_them_keep_the_others_waiting_for_minutes_and_no_longer() 
     assert sorted(server.messages) == [*range(20, 42)]
     assert lost(of) == {"batch": 20}
     await it.engine.close()
+
+
+@virtual
+async def test_what_is_done_of_what_was_tried_ahead_is_not_written_twice() -> None:
+    it = Run()
+    ahead = [Unreachable("some are confirmed", done=[0, 3]), Unreachable("away")]
+
+    def says(at: float, batch: Batch) -> Exception | None:
+        if 3 in batch:
+            return poisoned()
+        return ahead.pop(0) if ahead and batch[-1] == 7 else None
+
+    server = Server(it.clock, says)
+    of = await it.start(server, 4, size=4)
+    await it.clock.sleep(400)
+
+    assert sorted(server.messages) == [n for n in range(16) if n != 3]
+    assert lost(of) == {"batch": 1}
+    await it.engine.close()
