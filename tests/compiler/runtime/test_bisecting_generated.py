@@ -12,7 +12,10 @@ from headrace.compiler.clock import run_virtual
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.runtime.bisectingsink import BisectingSink
+from tests.compiler.runtime.bridged import Run, Server, lost
 from tests.compiler.runtime.refusing import Taking
+from tests.compiler.runtime.test_retry_generated import SPANS
+from tests.compiler.runtime.test_retry_generated import failure as outage
 
 COUNT = 40
 WAYS = ("whole", "index", "first", "mixed")
@@ -104,5 +107,47 @@ def test_tries_are_few(bad: set[int], size: int) -> None:
         assert refused == bad
         assert sink.taken == [each for each in range(100) if each not in bad]
         assert len(sink.tries) <= -(-100 // size) + len(bad) * 2 * 7
+
+    run_virtual(main)
+
+
+@given(
+    spans=SPANS,
+    bad=st.sets(st.integers(0, 59), max_size=10),
+    is_told=st.booleans(),
+    at_once=st.integers(1, 4),
+    size=st.integers(1, 12),
+    takes_seconds=st.sampled_from([0.0, 0.1, 1.7]),
+)
+def test_behind_retries_each_message_is_written_once_or_lost_for_what_it_is(
+    spans: list[tuple[int, int, str]],
+    bad: set[int],
+    is_told: bool,
+    at_once: int,
+    size: int,
+    takes_seconds: float,
+) -> None:
+    async def main() -> None:
+        it = Run()
+
+        def says(at: float, batch: Batch) -> Exception | None:
+            for begins, lasts, kind in spans:
+                if begins <= at < begins + lasts:
+                    cause = outage(kind, batch)
+                    assert isinstance(cause, BatchFailed)
+                    cause.done = [place for place in cause.done if batch[place] not in bad]
+                    return cause
+            places = [place for place, each in enumerate(batch) if each in bad]
+            return refusal(batch, places, "index" if is_told else "whole") if places else None
+
+        server = Server(it.clock, says, at_once, lambda _: takes_seconds)
+        of = await it.start(BisectingSink(server, 100), 60 // size, size=size)
+        await it.clock.sleep(3_000)
+
+        came = {*range(60 // size * size)}
+        assert of.in_flight == 0
+        assert sorted(server.messages) == sorted(came - bad)
+        assert sum(lost(of).values()) == len(came & bad)
+        await it.engine.close()
 
     run_virtual(main)
