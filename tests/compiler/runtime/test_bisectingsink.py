@@ -75,8 +75,9 @@ async def test_what_is_done_of_what_is_refused_is_not_written_again() -> None:
 
     sink = Taking(one_by_one)
 
-    failure = await failed(BisectingSink(sink, 3), [*range(1, 20)])
+    failure = await failed(BisectingSink(sink, 1), [*range(1, 20)])
 
+    assert len(sink.tries) == 4
     assert sink.taken == [each for each in range(20) if each % 5]
     assert failure.refused == {at: f"{at + 1} is bad" for at in (4, 9, 14)}
 

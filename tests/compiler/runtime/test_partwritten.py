@@ -104,8 +104,11 @@ async def test_where_everything_is_refused_it_waits_until_somebody_has_acted() -
     await it.engine.close()
 
 
+@pytest.mark.parametrize("at_once", [1, 3])
 @virtual
-async def test_a_message_that_a_server_cannot_work_on_is_found_behind_a_bisect_as_well() -> None:
+async def test_a_message_that_a_server_cannot_work_on_is_found_behind_a_bisect_as_well(
+    at_once: int,
+) -> None:
     it = Run()
 
     def says(at: float, batch: Batch) -> Exception | None:
@@ -114,7 +117,7 @@ async def test_a_message_that_a_server_cannot_work_on_is_found_behind_a_bisect_a
         refused = {place: "bad" for place, each in enumerate(batch) if each in (12, 18)}
         return BatchFailed("bad", refused=refused) if refused else None
 
-    server = Server(it.clock, says)
+    server = Server(it.clock, says, at_once)
     of = await it.start(BisectingSink(server, 100), 4, size=5)
     await it.clock.sleep(200)
 

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from headrace.compiler.delivery import Batch
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.edges import Rest
+from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.runtime.bisectingsink import BisectingSink
 from tests.compiler.runtime.refusing import Refuses, Taking, failed, refusing, telling
 from tests.virtual import virtual
@@ -43,6 +44,52 @@ async def test_batches_of_one_are_counted_together() -> None:
     assert [each.failure for each in failures] == ["invalid"] * 3 + ["misconfigured"] * 2
     assert [len(each.refused) for each in failures] == [1, 1, 1, 0, 0]
     assert str(failures[3]) == said(3, 3)
+
+
+@pytest.mark.parametrize("refuses", [refusing(EVERYTHING), telling(EVERYTHING)])
+@virtual
+async def test_of_a_large_batch_few_tries_show_that_nothing_passes(refuses: Refuses) -> None:
+    sink = Taking(refuses)
+
+    failure = await failed(BisectingSink(sink, 3), [*range(1000)])
+
+    assert (failure.failure, len(failure.refused)) == ("misconfigured", 3)
+    assert len(sink.tries) <= 20
+
+
+class Inline(Taking):
+    """Takes what it does not refuse at once."""
+
+    def begin(self, batch: Batch) -> Rest | None:
+        if (cause := self._refuses(batch)) is not None:
+            raise cause
+        self.taken += batch
+        return None
+
+
+@pytest.mark.parametrize("kind", [Taking, Inline])
+@virtual
+async def test_a_batch_that_passes_begins_the_count_anew(kind: type[Taking]) -> None:
+    sink = kind(refusing({1, 3, 5, 7}))
+    it = BisectingSink(sink, 2)
+
+    for good in (0, 2, 4, 6):
+        await it.write([good])
+        assert (await failed(it, [good + 1])).failure == "invalid"
+
+    assert sink.taken == [0, 2, 4, 6]
+
+
+@virtual
+async def test_what_is_done_in_an_outage_begins_the_count_anew() -> None:
+    def refuses(batch: Batch) -> Exception | None:
+        return Unreachable("away", done=[0]) if batch == [0, 1] else refusing(EVERYTHING)(batch)
+
+    it = BisectingSink(Taking(refuses), 2)
+
+    failures = [await failed(it, batch) for batch in ([7], [0, 1], [8], [9])]
+
+    assert [each.failure for each in failures] == [*("invalid", "unavailable"), *["invalid"] * 2]
 
 
 @virtual
