@@ -61,6 +61,7 @@ class Inline(Taking):
     """Takes what it does not refuse at once."""
 
     def begin(self, batch: Batch) -> Rest | None:
+        self.tries.append(batch)
         if (cause := self._refuses(batch)) is not None:
             raise cause
         self.taken += batch
@@ -74,10 +75,10 @@ async def test_a_batch_that_passes_begins_the_count_anew(kind: type[Taking]) -> 
     it = BisectingSink(sink, 2)
 
     for good in (0, 2, 4, 6):
-        await it.write([good])
+        await it.write([good, good])
         assert (await failed(it, [good + 1])).failure == "invalid"
 
-    assert sink.taken == [0, 2, 4, 6]
+    assert [batch for batch in sink.tries if len(batch) == 2] == [[n, n] for n in (0, 2, 4, 6)]
 
 
 @virtual
