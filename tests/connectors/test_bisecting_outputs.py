@@ -201,7 +201,8 @@ async def test_what_a_view_of_clickhouse_refuses_is_not_tried_in_halves(
         rows = clickhouse.rows(f"SELECT count(), uniqExact(n) FROM {table}")
 
     assert (failure.failure, failure.refused, failure.took_nothing) == ("invalid", {}, False)
-    assert rows == [[1000, 1000]]  # they are all there, whatever the server says
+    # They may all be there, whatever the server says: it depends on which of the two comes first.
+    assert rows in ([[0, 0]], [[1000, 1000]])
 
 
 # Kafka
