@@ -15,7 +15,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.deadletters import (
+from headrace.compiler.component.deadletteroptions import (
     LETTERS_KEPT,
     DeadLetterKeeping,
     DeadLetterOptions,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from headrace.compiler.component.deadletters import (
+from headrace.compiler.component.deadletteroptions import (
     DEAD_LETTERS,
     LETTERS_KEPT,
     DeadLetterKeeping,

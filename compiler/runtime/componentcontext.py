@@ -56,7 +56,7 @@ from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.claims import Claims
-from headrace.compiler.runtime.deadletters import DeadLetters, LetterPlace
+from headrace.compiler.runtime.deadletters import DeadLetters, FailedPlace
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
@@ -310,7 +310,7 @@ class ComponentContext:
         self.fail(why)
         group = None
         if (letters := self._parts.letters) is not None:
-            group = letters.keep_entry(LetterPlace(self.stage, self.index), why, entry, messages)
+            group = letters.keep_entry(FailedPlace(self.stage, self.index), why, entry, messages)
         if group is None:
             self._failures.losses.add(self.stage, self.index, "error", messages)
         return group

@@ -18,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.compiler.clock import EPOCH, MICROSECOND, Clock
-from headrace.compiler.component.deadletters import DeadLetterOptions
+from headrace.compiler.component.deadletteroptions import DeadLetterOptions
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
@@ -48,17 +48,17 @@ DETAIL_BYTES = 8 * 1024
 UNREADABLE = "it cannot be written as JSON"
 
 
-class LetterPlace(NamedTuple):
+class FailedPlace(NamedTuple):
     """Where in a pipeline something failed: the stage, and the index in its list."""
 
     stage: Stage
     at: int
 
 
-def targets_of(config: PipelineConfig) -> dict[LetterPlace, str]:
+def targets_of(config: PipelineConfig) -> dict[FailedPlace, str]:
     """Return what tells the components of a pipeline apart: the kind; of outputs, what they write to."""
     return {
-        LetterPlace(stage, at): each.kept_as() if isinstance(each, QueuedOutput) else each.kind
+        FailedPlace(stage, at): each.kept_as() if isinstance(each, QueuedOutput) else each.kind
         for name, stage in FAMILY_OF.items()
         for at, each in enumerate(getattr(config, name))
     }
@@ -68,7 +68,7 @@ class PutDown(NamedTuple):
     """A letter on its way to the disk."""
 
     number: int
-    place: LetterPlace
+    place: FailedPlace
     letter: Letter
     body: bytes
     reason: LossReason
@@ -93,7 +93,7 @@ class DeadLetters:
         self._max_bytes, self._losses, self._warn = options.max_bytes, losses, warn
         self._tell, self._told = tell, Repeats(clock, TOLD_PAUSES, self._tell_of)
         self._config: str | None = None
-        self._targets: Mapping[LetterPlace, str] = {}
+        self._targets: Mapping[FailedPlace, str] = {}
         self.put_down = Counter[str]()
         """How many letters this run has put on the disk, by stage."""
         self._looked_for: tuple[Batch, Callable[[str, FailureClass], None]] | None = None
@@ -110,7 +110,7 @@ class DeadLetters:
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
-    def begin(self, config: str, targets: Mapping[LetterPlace, str]) -> None:
+    def begin(self, config: str, targets: Mapping[FailedPlace, str]) -> None:
         """Hear of letters that go to make room: the run has begun.
 
         ``config`` tells its config from others; ``targets`` are what tells its components from others.
@@ -128,7 +128,7 @@ class DeadLetters:
         about: About | None = None,
     ) -> None:
         """Put down what failed, such as what an output has not written; see `Failures.keep`."""
-        place, looked_for = LetterPlace(stage, index), self._looked_for
+        place, looked_for = FailedPlace(stage, index), self._looked_for
         if isinstance(lost, bytes):
             self._arrival(place, message, failure, lost, about, is_json=False)
         elif looked_for is not None and lost.messages is looked_for[0]:
@@ -140,13 +140,13 @@ class DeadLetters:
             for detail, messages in _alike(lost):
                 self._messages(place, message, failure, detail, messages, lost.reason)
 
-    def keep_entry(self, place: LetterPlace, why: str, entry: bytes, messages: int) -> Group | None:
+    def keep_entry(self, place: FailedPlace, why: str, entry: bytes, messages: int) -> Group | None:
         """Put down an entry that has ended the process.
 
         Return what it is committed with; None: it is not, and whoever asks counts it as lost.
         """
         records = self._storage.records
-        letter = self._letter(place, why, "invalid", None, messages)._replace(stage="process")
+        letter = self._letter(place, why, "invalid", None, messages, stage="process")
         if records is None:
             return None
         try:
@@ -223,7 +223,7 @@ class DeadLetters:
 
     def _try_arrival(
         self,
-        place: LetterPlace,
+        place: FailedPlace,
         message: str,
         failure: FailureClass,
         arrived: Any,
@@ -238,7 +238,7 @@ class DeadLetters:
 
     def _arrival(
         self,
-        place: LetterPlace,
+        place: FailedPlace,
         message: str,
         failure: FailureClass,
         payload: bytes,
@@ -249,12 +249,12 @@ class DeadLetters:
         told = dict(about()) if about is not None else {}
         at = _micros(told.pop("received_at", None)) or self._clock.micros()
         body = packed(payload, told, at, is_json=is_json)
-        letter = self._letter(place, message, failure, None, 1)._replace(received_at=at / 1e6)
+        letter = self._letter(place, message, failure, None, 1, received_at=at / 1e6)
         self._append(PutDown(self._begun(), place, letter, body, "error"), drops=True)
 
     def _messages(
         self,
-        place: LetterPlace,
+        place: FailedPlace,
         message: str,
         failure: FailureClass,
         detail: str | None,
@@ -277,7 +277,7 @@ class DeadLetters:
     async def _encode(
         self,
         number: int,
-        place: LetterPlace,
+        place: FailedPlace,
         letter: Letter,
         messages: Batch,
         reason: LossReason,
@@ -291,7 +291,7 @@ class DeadLetters:
     def _encoded(
         self,
         number: int,
-        place: LetterPlace,
+        place: FailedPlace,
         letter: Letter,
         body: bytes | None,
         reason: LossReason,
@@ -308,11 +308,14 @@ class DeadLetters:
 
     def _letter(
         self,
-        place: LetterPlace,
+        place: FailedPlace,
         message: str,
         failure: FailureClass,
         detail: str | None,
         messages: int,
+        *,
+        stage: str | None = None,
+        received_at: float | None = None,
     ) -> Letter:
         from headrace.compiler.store.letterrows import Letter
 
@@ -321,7 +324,7 @@ class DeadLetters:
         is_input = place.stage == "input"
         return Letter(
             self._pipeline,
-            place.stage,
+            stage or place.stage,
             None if is_input else place.at,
             place.at if is_input else None,
             self._targets.get(place),
@@ -332,7 +335,7 @@ class DeadLetters:
             now,
             1,
             failure == "unclear",
-            None,
+            received_at,
             self._config,
             messages,
         )
@@ -378,7 +381,7 @@ class DeadLetters:
         self._lose(put.place, put.reason, put.letter.messages, why)
         self._ended(put.number)
 
-    def _lose(self, place: LetterPlace, reason: LossReason, messages: int, why: str) -> None:
+    def _lose(self, place: FailedPlace, reason: LossReason, messages: int, why: str) -> None:
         """Count as lost what is not put down."""
         self._losses.add(place.stage, place.at, reason, messages)
         self._warn(f"messages lost that could not be put down as dead letters: {why}")

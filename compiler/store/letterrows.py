@@ -35,6 +35,12 @@ class Letter(NamedTuple):
     messages: int
     """How many are in its body."""
 
+    def tried_again(self, at: float, messages: int, *, maybe_written: bool) -> Letter:
+        """Return what is left of it after one more try."""
+        return self._replace(
+            tries=self.tries + 1, last_seen=at, messages=messages, maybe_written=maybe_written
+        )
+
 
 LetterPlace = tuple[str, str]
 """Pipeline and stage."""

@@ -77,18 +77,15 @@ class LetterInHand:
 
     async def _keep(self, failed: FailedAgain) -> None:
         """Write that it was tried once more, and what of it is done."""
-        tries, now = self._letter.tries + 1, self._clock.micros() / 1e6
+        now = self._clock.micros() / 1e6
         maybe_written = self._letter.maybe_written or failed.failure == "unclear"
-        if self._is_edited or not 0 < len(self._again) < self._messages:
-            await self._records.update(self._id, tries, now, maybe_written=maybe_written)
+        is_whole = self._is_edited or not 0 < len(self._again) < self._messages
+        messages = self._letter.messages if is_whole else len(self._again)
+        rest = self._letter.tried_again(now, messages, maybe_written=maybe_written)
+        if is_whole:
+            await self._records.update(self._id, rest.tries, now, maybe_written=maybe_written)
             return
         body = entry_of_batch(self._again) or await entry_of_large(self._again, self._clock)
-        rest = self._letter._replace(
-            tries=tries,
-            last_seen=now,
-            maybe_written=maybe_written,
-            messages=len(self._again),
-        )
         group = self._records.append(rest, body, NO_BOUND)
         self._records.let_go([self._id], group)
         await group.ended()

@@ -13,7 +13,7 @@ from msgspec import Meta
 from headrace.compiler.annotated import Count
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import NoReplayTarget, ReplayUnderWay, UnknownPipeline
-from headrace.compiler.runtime.deadletters import LetterPlace, targets_of
+from headrace.compiler.runtime.deadletters import FailedPlace, targets_of
 from headrace.compiler.runtime.letterreplay.letterreplay import (
     RATE,
     LetterReplay,
@@ -186,12 +186,12 @@ def _look_for_targets(pipeline: Pipeline, request: ReplayRequest, selected: _Sel
     """
     there = targets_of(pipeline.config)
     if request.target is not None:
-        if LetterPlace(*request.target) not in there:
+        if FailedPlace(*request.target) not in there:
             stage, at = request.target
             raise NoReplayTarget(f"pipeline '{pipeline.id}' has no {stage} {at}")
         return
     for target, name in sorted(selected.places, key=repr):
-        now = there.get(LetterPlace(*target))
+        now = there.get(FailedPlace(*target))
         if now is None or (name is not None and now != name):
             had = "" if name is None else f" ({name})"
             has = "is not there any more" if now is None else f"is '{now}' now"

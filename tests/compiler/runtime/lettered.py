@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from headrace.compiler.component.deadletters import DEAD_LETTERS
+from headrace.compiler.component.deadletteroptions import DEAD_LETTERS
 from headrace.compiler.component.families import Input, Output, Transform
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.jsontext import Decoding
