@@ -115,6 +115,8 @@ class ExplainedPipeline:
     restart: tuple[str, ...]
     """What a server's stop in order, and the start after it, do to it."""
     secrets: tuple[ExplainedSecret, ...]
+    dead_letters: str | None = None
+    """What becomes of what cannot be done, where it is kept."""
 
     def parts(self) -> Iterator[ExplainedPart]:
         """Yield the components, in the order of a config."""

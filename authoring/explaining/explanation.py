@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Component, Input, Output, Transform
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.component.promises import Promises
+from headrace.compiler.component.promises import Promises, size
 from headrace.compiler.component.retry import retry_of
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.showing import shown_config
@@ -126,6 +127,7 @@ class _Explaining:
             in_memory=held,
             restart=tuple(_restart(config, held, sorted(buckets))),
             secrets=tuple(dict.fromkeys(self._secrets())),
+            dead_letters=_dead_letters(config),
         )
 
     def _parts(self, family: str, shown: dict[str, Any]) -> Iterator[ExplainedPart]:
@@ -139,7 +141,7 @@ class _Explaining:
                 place=_place(site),
                 options=tuple(_options(component, shown[family][index])),
                 connections=tuple(self._connections(component)),
-                promises=tuple(_promises(component)),
+                promises=tuple(_promises(component, is_kept=self.config.letters is not None)),
                 failures=tuple(_failures(component)),
                 notes=tuple(self._notes(component, index)),
                 upstream=next((name for _, name in upstreams(settings_of(component))), None),
@@ -235,7 +237,23 @@ def _conditions(component: Component) -> Iterator[str]:
             yield f"{wire} {said if len(said) <= LONGEST_CONDITIONS else said[:LONGEST_CONDITIONS] + '...'}"
 
 
-def _promises(component: Component) -> Iterator[ExplainedPromise]:
+_LOST = re.compile(
+    r"(?P<verb>is|are) lost( and counted| whole)?(, and never (sent|written) later)?"
+)
+_KEPT = {"is": "becomes a dead letter", "are": "become dead letters"}
+
+
+def _dead_letters(config: PipelineConfig) -> str | None:
+    """Return how much of what cannot be done is kept, and what happens beyond."""
+    if config.letters is None:
+        return None
+    return (
+        f"up to {size(config.letters.max_bytes)}; beyond that an output waits that has more, and of inputs"
+        " and transforms the oldest go"
+    )
+
+
+def _promises(component: Component, *, is_kept: bool) -> Iterator[ExplainedPromise]:
     rows: list[Promises] = []
     if isinstance(component, Input):
         promised = component.promised()
@@ -249,6 +267,8 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
                 name, text = waits
             elif waits and about == "twice" and not row.is_repeatable:
                 text = "what was cut off after it was sent"
+            elif about == "away" and is_kept:
+                text = _LOST.sub(lambda found: _KEPT[found["verb"]], text)
             yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
 
 

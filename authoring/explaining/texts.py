@@ -116,6 +116,8 @@ def _footers(pipeline: ExplainedPipeline) -> Iterator[tuple[str, str]]:
     yield "acknowledges", "; ".join(pipeline.acknowledges)
     yield "kill -9 loses", _amounts(held.kill_loses, ", ")
     yield "waits at most", _amounts(held.waits, " + ")
+    if pipeline.dead_letters is not None:
+        yield "dead letters", pipeline.dead_letters
     yield "a restart", "; ".join(pipeline.restart)
     secrets = ", ".join(f"{each.name} ({each.option})" for each in pipeline.secrets)
     yield "secrets", secrets or "none"
