@@ -84,6 +84,9 @@ class Pump:
         self._clock = place.clock
         self._broke = broke
         self._acknowledges = acknowledges
+        self._acknowledge = source.acknowledge
+        if place.letters is not None:
+            self._acknowledge = self._acknowledge_when_kept
         self._on_delivery = on_delivery
         self._recorder = recorder
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
@@ -330,6 +333,6 @@ class Pump:
         self._acknowledge(origins)
         return None
 
-    def _acknowledge(self, origins: Sequence[Any]) -> None:
-        """Tell the source, when what failed of it is kept where it is to be."""
+    def _acknowledge_when_kept(self, origins: Sequence[Any]) -> None:
+        """Tell the source, when what failed of it is on the disk."""
         self._place.when_kept(partial(self._source.acknowledge, origins))
