@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 
 ROOM_SECONDS = 0.25
 """How often it is tried to put down what waits for room."""
+MOST_BYTES_COMING = 32 * 2**20
+"""Bytes of letters that are in memory until they are on the disk. Of what inputs and transforms have beyond,
+nothing is put down: it is lost, and counted."""
+MOST_ENCODING = 16
+"""The same of large batches that are being encoded."""
+TOO_FAST = "they come faster than the disk takes them"
 TOLD_PAUSES = (1.0, 1.0)
 """Seconds between two events about what fails alike."""
 DETAIL_BYTES = 8 * 1024
@@ -103,6 +109,8 @@ class DeadLetters:
         """The numbers of what is not on the disk, in order."""
         self._after: deque[tuple[int, Callable[[], None]]] = deque()
         """What is done when all up to a number is on the disk."""
+        self._bytes_coming = 0
+        """Of bodies that are being written. Units: bytes."""
         self._waiting: deque[PutDown] = deque()
         """What outputs have refused and there was no room for, in order."""
         self._encoding: set[asyncio.Task[None]] = set()
@@ -264,6 +272,10 @@ class DeadLetters:
         letter = self._letter(place, message, failure, detail, len(messages))
         number = self._begun()
         if is_large(messages):
+            if len(self._encoding) >= MOST_ENCODING and place.stage != "output":
+                self._lose(place, reason, letter.messages, TOO_FAST)
+                self._ended(number)
+                return
             work = self._encode(number, place, letter, messages, reason)
             task = asyncio.ensure_future(work)
             self._encoding.add(task)
@@ -352,6 +364,8 @@ class DeadLetters:
         try:
             if records is None:
                 raise StoreFailed("the store is closed")
+            if drops and self._bytes_coming >= MOST_BYTES_COMING:
+                raise StoreFailed(TOO_FAST)
             group = records.append(put.letter, put.body, self._max_bytes, drops_oldest=drops)
         except StoreFailed as cause:
             if drops or not self._could_fit(put):
@@ -359,6 +373,7 @@ class DeadLetters:
             elif not self._waiting:
                 self._warn(f"output {put.place.at} waits for room for its dead letters: {cause}")
             return None
+        self._bytes_coming += len(put.body)
         group.tell.append(partial(self._committed, group, put, drops=drops))
         return group
 
@@ -369,6 +384,7 @@ class DeadLetters:
         return room_for(put.letter, put.body) <= self._max_bytes
 
     def _committed(self, group: Group, put: PutDown, *, drops: bool) -> None:
+        self._bytes_coming -= len(put.body)
         if group.cause is None:
             self._count(put.letter)
             self._ended(put.number)

@@ -20,6 +20,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
 from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
 from headrace.compiler.store.database import Database
+from headrace.compiler.store.group import Group
 from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
 from headrace.operators.map import Map
@@ -379,6 +380,30 @@ async def test_one_that_could_never_fit_is_lost_and_holds_up_nobody(tmp_path: Pa
         assert [each.content for each in await put_down(it)] == [["y"]]
         assert lost(it) == {("output[0]", "batch"): 1}
         assert running(it, "p").in_flight == 0
+
+
+@virtual
+async def test_of_what_comes_faster_than_the_disk_takes_it_so_much_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("headrace.compiler.runtime.deadletters.MOST_BYTES_COMING", 5_000)
+    async with engine_on(tmp_path, lettered([], [casts()])) as it:
+        records = it._storage.records
+        assert records is not None
+        groups: list[Group] = []
+        monkeypatch.setattr(
+            records, "append", lambda *_, **__: groups.append(Group()) or groups[-1]
+        )
+        for n in range(20):
+            await post(it, {"n": f"{n:01000}x"})
+        await it.clock.sleep(1)
+        under_way = len(groups)
+        for each in groups:
+            each.end()
+
+        assert under_way == 5
+        assert lost(it) == {("transform[0]", "error"): 15}
+    assert "they come faster than the disk takes them" in caplog.text
 
 
 @virtual
