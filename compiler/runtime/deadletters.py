@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 ROOM_SECONDS = 0.25
 """How often it is tried to put down what waits for room."""
 MOST_BYTES_COMING = 32 * 2**20
-"""Bytes of letters that are in memory until they are on the disk. Of what inputs and transforms have beyond,
-nothing is put down: it is lost, and counted."""
+"""Bytes of letters that are in memory until they are on the disk: of what inputs and transforms have beyond
+that nothing is put down, it is lost and counted."""
 MOST_ENCODING = 16
 """The same of large batches that are being encoded."""
 TOO_FAST = "they come faster than the disk takes them"
