@@ -15,11 +15,12 @@ from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Delivery, JsonValue
-from headrace.compiler.edges import Source
+from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
 from headrace.compiler.lowering.chainends import PassWatch
 from headrace.compiler.lowering.holding import Holding, holding
+from headrace.compiler.runtime.bisectingsink import BisectingSink
 from headrace.compiler.runtime.built import BuiltComponents, InputReader
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
@@ -200,6 +201,8 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
+        if (letters := self._config.letters) is not None and isinstance(sink, AwaitingSink):
+            sink = BisectingSink(sink, letters.most_in_a_row, component.took_nothing)
         if (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:

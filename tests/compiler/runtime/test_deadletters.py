@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.families import Output
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.edges import AwaitingSink, Sink
 from headrace.compiler.errors import BatchFailed, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
@@ -29,7 +31,18 @@ from tests.compiler.runtime.bridged import hear
 from tests.compiler.runtime.durable import Gated, engine_on, kept, post
 from tests.compiler.runtime.lettered import PutDown, lettered, lost, put_down
 from tests.promises import promise
-from tests.stand_ins import Kept, RawTold, Told, batches, does, reads, run, running, takes
+from tests.stand_ins import (
+    Kept,
+    RawTold,
+    Told,
+    batches,
+    does,
+    reads,
+    run,
+    running,
+    takes,
+    with_attribute,
+)
 from tests.virtual import virtual
 
 CAST = {"type": "cast", "from": "n", "to": "integer"}
@@ -146,6 +159,124 @@ async def test_of_what_an_output_refuses_each_message_says_why(tmp_path: Path) -
         assert await put_down(it) == [PutDown("output[0]", "invalid", "no", "no", [2, 3])]
         assert (out.written, other.messages) == ([1, 4], [1, 2, 3, 4])
         assert lost(it) == {}
+
+
+class Whole(AwaitingSink):
+    """Takes a batch whole or not at all, and says nothing of its messages; not while it is away."""
+
+    def __init__(self, *refused: Any) -> None:
+        self.refused = refused
+        self.written: Batch = []
+        self.is_away = False
+
+    async def write(self, batch: Batch) -> None:
+        if self.is_away:
+            raise Unreachable("nobody answers")
+        if bad := [each for each in batch if each in self.refused]:
+            raise BatchFailed(f"cannot be {bad[0]}")
+        self.written += batch
+
+
+class Parted(Output, kind="parted"):
+    """An output of which what is refused has left nothing behind."""
+
+    def open(self, ctx: Context) -> Sink:
+        made: Sink = self.made  # type: ignore[attr-defined]
+        return made
+
+    def took_nothing(self, cause: Exception) -> bool:
+        return True
+
+
+def parted(sink: Sink, **options: Any) -> Output:
+    """Return one that writes to a sink."""
+    return with_attribute(Parted.load(options), "made", sink)
+
+
+@promise("delivery.letters.bisect")
+@virtual
+async def test_of_a_batch_that_is_refused_whole_only_what_is_at_fault_is_put_down(
+    tmp_path: Path,
+) -> None:
+    out, whole = Whole(3, 40), Whole(3, 40)
+    async with engine_on(tmp_path, lettered([parted(out), takes(whole)])) as it:
+        await post(it, [*range(100)])
+        await it.clock.sleep(1)
+
+        assert sorted(out.written) == [n for n in range(100) if n not in (3, 40)]
+        assert whole.written == []
+        letters = [each for each in await put_down(it) if each.place == "output[0]"]
+        assert [(x.message, x.detail, x.content) for x in letters] == [
+            ("cannot be 3", "cannot be 3", [3]),
+            ("cannot be 3", "cannot be 40", [40]),
+        ]
+        [other] = [each.content for each in await put_down(it) if each.place == "output[1]"]
+        assert other == [*range(100)]
+        assert lost(it) == {}
+
+
+@promise("delivery.letters.brake")
+@virtual
+async def test_too_many_in_a_row_are_not_put_down_but_waited_with_until_somebody_acts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = Whole(*range(100))
+    config = lettered([parted(out, retry=True)], letters={"most_in_a_row": 10})
+    async with engine_on(tmp_path, config) as it:
+        for n in range(30):
+            await post(it, n)
+        await it.clock.sleep(120)
+        before, waits = await put_down(it), running(it, "p").in_flight
+        out.refused = ()
+        await it.clock.sleep(60)
+
+        assert [each.content for each in before] == [[n] for n in range(10)]
+        assert waits == 16
+        assert out.written == [*range(10, 30)]
+        assert await put_down(it) == before
+        assert lost(it) == {}
+    assert "10 messages in a row were refused, so it may not be them" in caplog.text
+
+
+@promise("delivery.letters.brake")
+@virtual
+async def test_without_retry_batches_are_put_down_whole_after_too_many_in_a_row(
+    tmp_path: Path,
+) -> None:
+    config = lettered([parted(Whole(*range(100)))], letters={"most_in_a_row": 10})
+    async with engine_on(tmp_path, config) as it:
+        await post(it, [*range(20)])
+        await post(it, [*range(20, 40)])
+        await it.clock.sleep(1)
+
+        letters = await put_down(it)
+        assert sorted(n for each in letters for n in each.content) == [*range(40)]
+        assert letters[-1].content == [*range(20, 40)]
+        assert letters[-1].failure == "misconfigured"
+        assert lost(it) == {}
+
+
+@promise("delivery.letters.outage")
+@virtual
+async def test_with_retry_an_outage_makes_no_letter_and_what_is_given_up_does(
+    tmp_path: Path,
+) -> None:
+    out = Whole()
+    config = lettered([parted(out, retry={"seconds": 30})])
+    async with engine_on(tmp_path, config) as it:
+        out.is_away = True
+        await post(it, [1])
+        await it.clock.sleep(10)
+        before = await put_down(it)
+        out.is_away = False
+        await it.clock.sleep(20)
+        written = [*out.written]
+        out.is_away = True
+        await post(it, [2])
+        await it.clock.sleep(60)
+
+        assert (before, written) == ([], [1])
+        assert [(x.failure, x.content) for x in await put_down(it)] == [("unavailable", [2])]
 
 
 @virtual
