@@ -32,10 +32,10 @@ LEAST = 400
 """Posts that are answered in each life."""
 MOST_PAUSE = 0.3
 TABLE = "letters"
-SCRIPT = 'if payload.n % 100 == 50 { throw "no such press" } emit(payload);'
+SCRIPT = 'if msg.n % 100 == 50 { throw "no such press" } emit(msg);'
 TRANSFORMS = (
     {"type": "script", "source": {"type": "inline", "code": SCRIPT}},
-    {"type": "buffer", "size": 50, "seconds": 0.2},
+    {"type": "buffer", "size": 50, "seconds": 1},
 )
 """One message in a hundred fails before it is gathered, another one in the table."""
 
@@ -71,7 +71,7 @@ def test_whatever_was_answered_is_in_the_table_or_a_dead_letter(
             finally:
                 client.terminate()
 
-        made = f"create table {TABLE} (n bigint not null check (n % 100 <> 0))"
+        made = f"create table {TABLE} (n bigint not null check (n % 100 <> 0), temp float8)"
         rows = f"select n from {TABLE}"
         aside.do(did(made, rows))
         output = POSTGRES.output("db", TABLE, create_table=False, retry={})
