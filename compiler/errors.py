@@ -10,8 +10,11 @@
     ├── PipelineDeleted     it was deleted before it ran
     ├── UnknownStored       nothing is stored under that id
     ├── StoredInUse         what is stored has somebody who reads it
+    ├── UnknownDeadLetter   no dead letter has that id, or nothing of it can be read
+    ├── UnknownReplay       no dead letters are, or were, replayed in that pipeline
     ├── ReplayUnderWay      dead letters go through a pipeline already, one replay at a time
     ├── NoReplayTarget      where dead letters are to go in is not there
+    ├── UnclearReplayTarget where dead letters are to go in cannot be told
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── FormatMisfit        a payload, or a line of it, does not fit a format (formats/format.py)
@@ -120,6 +123,25 @@ class StoredInUse(HeadraceError):
         self.id, self.pipeline = id, pipeline
 
 
+class UnknownDeadLetter(HeadraceError):
+    """A pipeline has no dead letter with that id, or it is damaged such that nothing of it is known."""
+
+    def __init__(self, pipeline: str, id: int | str, *, is_damaged: bool = False) -> None:
+        said = f"pipeline '{pipeline}' has no dead letter '{id}'"
+        if is_damaged:
+            said = f"dead letter '{id}' is damaged on the disk: nothing of it is known; delete it"
+        super().__init__(said)
+        self.pipeline, self.id = pipeline, id
+
+
+class UnknownReplay(HeadraceError):
+    """No dead letters were replayed in a pipeline, or none are now."""
+
+    def __init__(self, pipeline: str, when: str) -> None:
+        super().__init__(f"no dead letters {when} replayed in pipeline '{pipeline}'")
+        self.pipeline = pipeline
+
+
 class ReplayUnderWay(HeadraceError):
     """Dead letters are replayed through the pipeline already: one replay at a time."""
 
@@ -132,6 +154,10 @@ class ReplayUnderWay(HeadraceError):
 
 class NoReplayTarget(HeadraceError):
     """Where dead letters are to go in is not there, or is something else by now."""
+
+
+class UnclearReplayTarget(HeadraceError):
+    """Where dead letters are to go in cannot be told: the text says what would tell it."""
 
 
 class ChangedMeanwhile(HeadraceError):

@@ -24,15 +24,23 @@ from headrace.compiler.runtime.capturing.capturerecords import EndOfCapture
 from headrace.compiler.runtime.capturing.captures import CaptureRequest
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import Tried
+from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest
 from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
     BucketFigures,
     BucketPage,
 )
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.letterfigures import (
+    DeadLetterPage,
+    DeadLetterSignature,
+    LettersWanted,
+    StoredLetter,
+)
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Interest, Lagged, Run
 from headrace.compiler.runtime.monitoring.pipelinehistory import LatestFailures, Past, RecentCounts
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
+from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
 from headrace.compiler.runtime.monitoring.storedfigures import StoreFigures
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
@@ -174,6 +182,39 @@ class Engine(Protocol):
     async def discard_stored(self, id: int) -> None:
         """Discard a part of what is stored, for good; or raise `UnknownStored`, `StoredInUse`, or
         `StoreFailed` where it cannot be written."""
+
+    async def letter_signatures(self, pipeline: str | None = None) -> Sequence[DeadLetterSignature]:
+        """Return what failed alike of which there are dead letters, in a pipeline or in all, last seen
+        first; or raise `StoreFailed`. It need not run: letters outlive it."""
+
+    async def letters(
+        self, pipeline: str, wanted: LettersWanted, before: int, limit: int
+    ) -> DeadLetterPage:
+        """Return so many of the dead letters of a pipeline that come before an id, newest first; or raise
+        `StoreFailed`."""
+
+    async def letter(self, pipeline: str, id: int) -> StoredLetter:
+        """Return one dead letter, or raise `UnknownDeadLetter` or `StoreFailed`."""
+
+    async def delete_letters(self, pipeline: str, ids: Sequence[int]) -> int:
+        """Delete those of some dead letters that are of a pipeline, and return how many that were; or
+        raise `StoreFailed`."""
+
+    async def delete_all_letters(self, pipeline: str, wanted: LettersWanted) -> int:
+        """Delete all dead letters of a pipeline that are wanted, and return how many that were; or raise
+        `StoreFailed`, when some may be gone."""
+
+    async def replay(self, request: ReplayRequest, messages: bytes | None = None) -> BegunReplay:
+        """Begin to send dead letters through a pipeline again; ``messages``, a JSON array, in the place of
+        those of the one letter. Or raise `UnknownPipeline`, `UnknownDeadLetter`, `ReplayUnderWay`,
+        `NoReplayTarget`, `UnclearReplayTarget`, `NotJson` or `StoreFailed`, and do nothing."""
+
+    async def replay_figures(self, pipeline: str) -> ReplayFigures:
+        """Return how far the replay in a pipeline has come, or the last one had; or raise
+        `UnknownReplay`."""
+
+    async def stop_replay(self, pipeline: str) -> None:
+        """Have the replay in a pipeline send no more, or raise `UnknownReplay`."""
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, or raise `TooManySamples`."""

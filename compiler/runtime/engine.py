@@ -8,8 +8,11 @@ interface.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
@@ -20,7 +23,7 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.config.storesettings import AS_USUAL, StoreSettings
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.errors import UnknownPipeline
+from headrace.compiler.errors import UnknownPipeline, UnknownReplay
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.capturing.captures import Capture, CaptureRequest
@@ -31,6 +34,7 @@ from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.graph import Graph, naming
 from headrace.compiler.runtime.graphchanges import ENDING_SECONDS, GraphChanges
 from headrace.compiler.runtime.inbox import Peek
+from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest
 from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
     BucketFigures,
@@ -40,6 +44,12 @@ from headrace.compiler.runtime.monitoring.bucketfigures import (
 )
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures, figures_of
+from headrace.compiler.runtime.monitoring.letterfigures import (
+    DeadLetterPage,
+    DeadLetterSignature,
+    LettersWanted,
+    StoredLetter,
+)
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Event, Interest
 from headrace.compiler.runtime.monitoring.pipelinehistory import (
     History,
@@ -50,13 +60,18 @@ from headrace.compiler.runtime.monitoring.pipelinehistory import (
 from headrace.compiler.runtime.monitoring.pipelinelive import pulse_of
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.monitoring.pulses import Pulses
+from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
 from headrace.compiler.runtime.monitoring.storedfigures import StoreFigures
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
 from headrace.compiler.runtime.storage import Storage
+from headrace.compiler.runtime.storedletters import StoredLetters
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.letterreplay.replays import Replays
 
 SLICE = 20
 """Pipelines whose figures are told before messages have a turn: the text of each is encoded once."""
@@ -92,6 +107,7 @@ class Engine:
         self._storage = Storage(
             clock, None if data_dir is None else data_dir.path, store, is_real=environment.is_real
         )
+        self._letters = StoredLetters(self._storage)
         self._world = World(
             clock=clock,
             storage=self._storage,
@@ -215,11 +231,81 @@ class Engine:
 
     async def stored(self) -> StoreFigures | None:
         """Return what is kept on the disk; None: no store is open."""
-        return await self._storage.figures()
+        figures = await self._storage.figures()
+        if figures is None:
+            return None
+        return replace(
+            figures,
+            letters=self._letters.stock(),
+            letters_dropped=self._storage.dropped_letters,
+            letters_replayed=self._replays.gone_through if self._has_replayed else 0,
+        )
 
     async def discard_stored(self, id: int) -> None:
         """Forget a part of what is kept, as `Storage.discard` does."""
         await self._storage.discard(id)
+
+    async def letter_signatures(self, pipeline: str | None = None) -> list[DeadLetterSignature]:
+        """Return what failed alike of which there are dead letters, as `StoredLetters` does."""
+        return await self._letters.signatures(pipeline)
+
+    async def letters(
+        self, pipeline: str, wanted: LettersWanted, before: int, limit: int
+    ) -> DeadLetterPage:
+        """Return some dead letters of a pipeline, as `StoredLetters.page` does."""
+        return await self._letters.page(pipeline, wanted, before, limit)
+
+    async def letter(self, pipeline: str, id: int) -> StoredLetter:
+        """Return one dead letter, as `StoredLetters` does."""
+        return await self._letters.letter(pipeline, id)
+
+    async def delete_letters(self, pipeline: str, ids: Sequence[int]) -> int:
+        """Delete dead letters, as `StoredLetters.delete` does."""
+        return await self._letters.delete(pipeline, ids)
+
+    async def delete_all_letters(self, pipeline: str, wanted: LettersWanted) -> int:
+        """Delete dead letters, as `StoredLetters.delete_all` does."""
+        return await self._letters.delete_all(pipeline, wanted)
+
+    @cached_property
+    def _replays(self) -> Replays:
+        """The replays, of which most servers never have one: they are loaded with the first."""
+        from headrace.compiler.runtime.letterreplay.replays import Replays
+
+        return Replays(self._pipelines, self._world)
+
+    @property
+    def _has_replayed(self) -> bool:
+        return "_replays" in vars(self)
+
+    async def replay(self, request: ReplayRequest, messages: bytes | None = None) -> BegunReplay:
+        """Begin to send dead letters through a pipeline again, as `Replays.begin` does.
+
+        ``messages``: a JSON array that goes in the place of what is in the one letter.
+        """
+        if messages is not None:
+            request = await self._replays.edited(request, messages)
+        return await self._replays.begin(self._storage.records, request)
+
+    async def replay_figures(self, pipeline: str) -> ReplayFigures:
+        """Return how far the replay in a pipeline has come, or the last one had.
+
+        Raises:
+            UnknownReplay: there was none.
+        """
+        figures = self._replays.figures(pipeline) if self._has_replayed else None
+        if figures is None:
+            raise UnknownReplay(pipeline, "were")
+        return figures
+
+    async def stop_replay(self, pipeline: str) -> None:
+        """Have the replay in a pipeline send no more.
+
+        Raises:
+            UnknownReplay: none is under way.
+        """
+        if not self._has_replayed or not self._replays.stop(pipeline):
+            raise UnknownReplay(pipeline, "are being")
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, and let go of it.

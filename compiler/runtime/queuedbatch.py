@@ -16,6 +16,8 @@ from headrace.compiler.jsontext import Decoding, encode
 from headrace.compiler.largejson import SLICE, decode_large, encode_large
 
 _HEAD = Struct("<I")
+START = _HEAD.size
+"""Where in an entry its messages begin, which are a JSON array."""
 
 
 def entry_of_batch(batch: Batch) -> bytes | None:

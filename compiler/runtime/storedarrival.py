@@ -59,5 +59,11 @@ def origin_of_entry(number: int, entry: bytes) -> StoredOrigin:
 
 def payload_of(entry: bytes) -> tuple[bytes, bool]:
     """Return the payload of an entry, and whether it is JSON whatever the format of the input says."""
+    start, is_json = start_of_payload(entry)
+    return entry[start:], is_json
+
+
+def start_of_payload(entry: bytes) -> tuple[int, bool]:
+    """Return what `payload_of` does, but only where the payload begins in the entry."""
     is_json, _, length = _HEAD.unpack_from(entry)
-    return entry[HEAD_BYTES + length :], bool(is_json)
+    return HEAD_BYTES + length, bool(is_json)

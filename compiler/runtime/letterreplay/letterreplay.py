@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import worded
 from headrace.compiler.runtime.letterbody import arrival_of, messages_of
@@ -17,6 +16,8 @@ from headrace.compiler.runtime.letterreplay.reentry import (
     OutputReentry,
     Reentry,
 )
+from headrace.compiler.runtime.letterreplay.replayrequest import RATE, ReplayTarget
+from headrace.compiler.runtime.monitoring.replayfigures import ReplayState
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import World
@@ -24,20 +25,8 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import Letter
 
-RATE = 100.0
-"""Messages a second, unless somebody says otherwise."""
 MOST_IN_HAND = 1_000
 """Letters that were sent and have not left, as a buffer holds them: beyond that it waits for them."""
-
-ReplayState = Literal["running", "done", "stopped", "failed"]
-
-
-class ReplayTarget(NamedTuple):
-    """Where letters go in: at an input, before a transform, into an output."""
-
-    stage: Stage
-    at: int
-    """The index in the list of its stage."""
 
 
 def target_of(letter: Letter) -> ReplayTarget:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import Meta
-
-from headrace.compiler.annotated import Count
-from headrace.compiler.delivery import Batch
-from headrace.compiler.errors import NoReplayTarget, ReplayUnderWay, UnknownPipeline
-from headrace.compiler.runtime.deadletters import FailedPlace, targets_of
-from headrace.compiler.runtime.letterreplay.letterreplay import (
-    RATE,
-    LetterReplay,
-    ReplayState,
-    ReplayTarget,
-    target_of,
+from headrace.compiler.errors import (
+    NoReplayTarget,
+    ReplayUnderWay,
+    UnclearReplayTarget,
+    UnknownDeadLetter,
+    UnknownPipeline,
 )
+from headrace.compiler.largejson import SLICE, decode_large
+from headrace.compiler.runtime.deadletters import LetterPlace, targets_of
+from headrace.compiler.runtime.letterreplay.letterreplay import LetterReplay, target_of
+from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
+from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
+from headrace.compiler.store.storeerrors import StoreFailed
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import World
@@ -31,53 +29,6 @@ if TYPE_CHECKING:
 ABOVE_ALL = 2**63 - 1
 
 
-class ReplayRequest(NamedTuple):
-    """Which letters are to go through a pipeline once more, and how."""
-
-    pipeline: str
-    source: str
-    """The pipeline whose letters they are."""
-    ids: Sequence[int] | None = None
-    """None: all of the stage and message."""
-    stage: str | None = None
-    message: str | None = None
-    target: ReplayTarget | None = None
-    """Where they go in; None: where each has failed."""
-    rate: float = RATE
-    """Messages a second."""
-    edited: Batch | None = None
-    """What goes in the place of the messages of the one letter."""
-
-
-class BegunReplay(msgspec.Struct, frozen=True):
-    """A replay that has begun."""
-
-    replay: Annotated[Count, Meta(description="Its number.")]
-    selected: Annotated[Count, Meta(description="How many dead letters are replayed.")]
-    config_changed: Annotated[
-        bool,
-        Meta(description="Whether the pipeline has another config than when one of them failed."),
-    ]
-
-
-class ReplayFigures(msgspec.Struct, frozen=True):
-    """How far a replay has come, or had come when it was over."""
-
-    replay: Annotated[Count, Meta(description="Its number.")]
-    selected: Annotated[Count, Meta(description="How many dead letters are replayed.")]
-    done: Annotated[Count, Meta(description="How many have gone through, and are deleted.")]
-    failed: Annotated[
-        Count, Meta(description="How many have failed again, or could not be read; they stay.")
-    ]
-    state: Annotated[
-        ReplayState,
-        Meta(
-            description="`running`; `done`: all have been tried; `stopped`, by somebody or because the"
-            " pipeline has ended; `failed`: something is wrong with the pipeline, and the log says what."
-        ),
-    ]
-
-
 class Replays:
     """Begins replays, tells of them, stops them."""
 
@@ -86,21 +37,51 @@ class Replays:
         self._numbers = count(1)
         self._last: dict[str, LetterReplay] = {}
         """By pipeline: the replay that is under way, or was last."""
-        self.gone_through = Counter[str]()
-        """By pipeline, how many letters have gone through in replays that are over."""
+        self._gone_before = 0
+        """How many letters have gone through in those that are none of the last."""
 
-    async def begin(self, records: Records, request: ReplayRequest) -> BegunReplay:
+    @property
+    def gone_through(self) -> int:
+        """How many letters have gone through, in all replays."""
+        return self._gone_before + sum(each.done for each in self._last.values())
+
+    async def edited(self, request: ReplayRequest, messages: bytes) -> ReplayRequest:
+        """Return a request with messages, a JSON array, as the pipeline reads what is posted to it.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+            NotJson: they are refused.
+        """
+        pipeline = self._pipelines.get(request.pipeline)
+        if pipeline is None:
+            raise UnknownPipeline(request.pipeline)
+        decoding = pipeline.parts.decoding
+        is_small = len(messages) < SLICE
+        batch = decoding.decode(messages) if is_small else await decode_large(messages, decoding)
+        return request._replace(edited=batch)
+
+    async def begin(self, records: Records | None, request: ReplayRequest) -> BegunReplay:
         """Begin to send letters through a pipeline again.
 
         Raises:
             UnknownPipeline: nobody runs under the id.
             ReplayUnderWay: another one has not ended.
             NoReplayTarget: where one of them is to go in is not there.
+            UnclearReplayTarget: a component is named for letters that failed in different stages.
+            UnknownDeadLetter: the one that is edited is not there.
             StoreFailed: they cannot be read.
         """
         self._look_at(request.pipeline)
+        if records is None:
+            raise StoreFailed("the store is closed")
         selected = await _selected(records, request)
         pipeline = self._look_at(request.pipeline)
+        if request.edited is not None and not selected.ids:
+            [id] = request.ids or [0]
+            raise UnknownDeadLetter(request.source, id)
+        if request.component is not None:
+            target = _component_of(selected, request.component)
+            request = request._replace(target=target)
         _look_for_targets(pipeline, request, selected)
         replay = LetterReplay(
             next(self._numbers),
@@ -112,6 +93,8 @@ class Replays:
             rate=request.rate,
             edited=request.edited,
         )
+        if (last := self._last.get(request.pipeline)) is not None:
+            self._gone_before += last.done
         self._last[request.pipeline] = replay
         has_changed = bool(selected.configs - {pipeline.version})
         return BegunReplay(replay.number, replay.selected, has_changed)
@@ -176,6 +159,28 @@ async def _selected(records: Records, request: ReplayRequest) -> _Selected:
             selected.ids.reverse()
             return selected
         before = page.before
+
+
+def _component_of(selected: _Selected, component: int) -> ReplayTarget | None:
+    """Return what a component is of which the index is named; None: no letter is meant.
+
+    Raises:
+        UnclearReplayTarget: letters are meant that failed in different stages, or at inputs.
+    """
+    stages = sorted({target.stage for target, _ in selected.places})
+    if not stages:
+        return None
+    if stages == ["input"]:
+        raise UnclearReplayTarget(
+            "'component' is the index of a transform or an output, and the dead letters are of inputs:"
+            " name an 'input_index'"
+        )
+    if len(stages) > 1:
+        raise UnclearReplayTarget(
+            "'component' is the index of a transform or an output, and the dead letters are of several"
+            f" stages: {', '.join(stages)}; name a 'stage' in 'filter', or ids of one stage"
+        )
+    return ReplayTarget(stages[0], component)
 
 
 def _look_for_targets(pipeline: Pipeline, request: ReplayRequest, selected: _Selected) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from headrace.compiler.annotated import Count, Millis
+from headrace.compiler.runtime.monitoring.letterfigures import LetterStock
 
 StoredPartKind = Literal["journal", "queue"]
 """What something is kept for: `journal`, what an input took in and has not left the outputs yet; `queue`,
@@ -78,3 +79,9 @@ class StoreFigures(msgspec.Struct, frozen=True):
     """Commits that were written."""
     parts: Sequence[StoredPart]
     """What is kept, in the order of their ids."""
+    letters: Sequence[LetterStock] = ()
+    """How much there is of dead letters."""
+    letters_dropped: int = 0
+    """Dead letters that have gone to make room for later ones."""
+    letters_replayed: int = 0
+    """Dead letters that have gone through in replays."""

@@ -10,13 +10,9 @@ import pytest
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, NoReplayTarget, ReplayUnderWay, UnknownPipeline
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.letterreplay.letterreplay import ReplayTarget
-from headrace.compiler.runtime.letterreplay.replays import (
-    BegunReplay,
-    ReplayFigures,
-    ReplayRequest,
-    Replays,
-)
+from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
+from headrace.compiler.runtime.letterreplay.replays import Replays
+from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.durable import Gated, engine_on, post
 from tests.compiler.runtime.lettered import lettered, lost, put_down
