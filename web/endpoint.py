@@ -18,7 +18,12 @@ Responder = Callable[..., Awaitable[None]]
 """Answers a request that falcon routed: service, request, response, what the path captures."""
 
 JSON = "application/json"
-CAPTURED = {"pipeline_id": "press-line", "connection_id": "disk", "stored_id": "1"}
+CAPTURED = {
+    "pipeline_id": "press-line",
+    "connection_id": "disk",
+    "stored_id": "1",
+    "letter_id": "1",
+}
 """What stands in a path, by parameter, where an example of a request is sent."""
 
 

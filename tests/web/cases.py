@@ -27,6 +27,7 @@ from headrace.web.service import Service, ThreadQueue, TooManyBodies
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.declaring import declare
 from tests.web.exchange import Exchange
+from tests.web.lettering import Lettering
 from tests.web.storing import Storing
 
 POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
@@ -206,6 +207,26 @@ def remove(status: int, name: str, **service: Any) -> Case:
 def discard(status: int, id: str, engine: Any = Storing) -> Case:
     path = f"/api/stored/{id}"
     return Case("discardStored", status, path, "DELETE", b"", {}, {"engine": engine})
+
+
+LETTERS = "/api/pipelines/p/dead-letters"
+EVERY = {"filter": {}}
+
+
+def letters(operation: str, status: int, path: str, engine: Any, query: str = "") -> Case:
+    method = "DELETE" if operation.startswith(("delete", "stop")) else "GET"
+    return Case(operation, status, path, method, b"", {}, {"engine": engine}, query)
+
+
+def replay(
+    status: int,
+    body: Any,
+    headers: dict[str, str] = JSON,
+    engine: Any = Lettering,
+    pipeline: str = "p",
+) -> Case:
+    path = f"/api/pipelines/{pipeline}/dead-letters/replay"
+    return Case("replayDeadLetters", status, path, "POST", body, headers, {"engine": engine})
 
 
 class NoTurn:

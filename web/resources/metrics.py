@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_NO_LETTERS = {"input": 0, "transform": 0, "output": 0}
+"""What is told of a pipeline that has put down none yet, so that the first is seen as an increase."""
+
 WAITED_FOR: tuple[FailureClass, ...] = ("unavailable", "misconfigured", "unclear")
 """Classes of failures that another try may end."""
 
@@ -74,10 +77,16 @@ class Scrape:
 
     def own(self) -> Sequence[Metric]:
         """Return the families of figures that no other server has."""
-        families = [*self._of_pipelines(), *self._of_outages(), *self._of_buckets()]
-        if self.store is None:
+        families = [
+            *self._of_pipelines(),
+            *self._of_outages(),
+            *self._of_letters(),
+            *self._of_buckets(),
+        ]
+        if (store := self.store) is None:
             return families
-        return [*families, *self._of_parts(self.store.parts), *self._of_store(self.store)]
+        parts, stock = self._of_parts(store.parts), self._of_stock(store)
+        return [*families, *parts, *stock, *self._of_store(store)]
 
     def _of_pipelines(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
@@ -144,6 +153,43 @@ class Scrape:
                 for failure in WAITED_FOR:
                     waiting.add_metric((*place, failure), outage.waits_for == failure)
         return waiting, retries
+
+    def _of_letters(self) -> Sequence[Metric]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+
+        put_down = Counter(
+            "headrace_dead_letters",
+            "Dead letters that pipelines have put down. One may have many messages.",
+            labels=("pipeline", "stage"),
+        )
+        for each in self.pipelines:
+            if each.letters is not None:
+                for stage, count in {**_NO_LETTERS, **each.letters}.items():
+                    put_down.add_metric((each.id, stage), count)
+        return [put_down]
+
+    def _of_stock(self, store: StoreFigures) -> Sequence[Metric]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+
+        stored = Gauge(
+            "headrace_dead_letters_stored",
+            "Dead letters that are kept on disk, also of deleted pipelines.",
+            labels=("pipeline", "stage"),
+        )
+        for each in store.letters:
+            stored.add_metric((each.pipeline, each.stage), each.letters)
+        replayed = Counter(
+            "headrace_dead_letters_replayed",
+            "Dead letters that have gone through in replays.",
+            value=store.letters_replayed,
+        )
+        dropped = Counter(
+            "headrace_dead_letters_dropped",
+            "Dead letters that went to make room for later ones.",
+            value=store.letters_dropped,
+        )
+        return stored, replayed, dropped
 
     def _of_buckets(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter

@@ -44,6 +44,8 @@ class PipelineFigures(msgspec.Struct, frozen=True):
     """Messages held on purpose by buffers."""
     in_flight: int
     """Batches on their way."""
+    letters: Mapping[str, int] | None = None
+    """Dead letters put down, by stage; None: it keeps none."""
 
     @property
     def version(self) -> str:
@@ -74,4 +76,5 @@ def figures_of(pipeline: Pipeline) -> PipelineFigures:
         ],
         pipeline.parts.held,
         pipeline.in_flight,
+        None if pipeline.parts.letters is None else dict(pipeline.parts.letters.put_down),
     )
