@@ -5,33 +5,30 @@ The server is asked with Python's own client: it is one request, whose answer go
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, InvalidURL
+from http.client import HTTPException, HTTPResponse
 from signal import SIGINT, signal
 from typing import BinaryIO, TextIO
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from headrace.authoring.language.capturefile import is_capture
 from headrace.compiler.clock import stopwatch
 from headrace.compiler.text.diagnostics import printable
-from headrace.web.commands.arguments import ADDRESS
+from headrace.web.commands.askingserver import (
+    DEFAULT_URL,
+    MOST_ERROR_BYTES,
+    NotAnswered,
+    ask,
+    refusal,
+)
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
-DEFAULT_URL = f"http://{ADDRESS}"
-TOKEN, USER, PASSWORD = "HEADRACE_TOKEN", "HEADRACE_USER", "HEADRACE_PASSWORD"
-"""Where the credential is: a token, or a name and its password. None is ever on a command line."""
-PATIENCE_SECONDS = 60.0
-"""How long nothing comes, not even a blank line, from a server that is gone."""
 PROGRESS_SECONDS = 1.0
-MOST_ERROR_BYTES = 64 * 1024
-MOST_ERROR_CHARACTERS = 1000
 
 
 class _Told(msgspec.Struct):
@@ -42,18 +39,7 @@ class _Told(msgspec.Struct):
     dropped: int = 0
 
 
-class _Refusal(msgspec.Struct):
-    """What headrace answers where it refuses."""
-
-    error: str
-
-
 _TOLD = msgspec.json.Decoder(_Told)
-_REFUSAL = msgspec.json.Decoder(_Refusal)
-
-
-class NoCapture(Exception):
-    """There is none to be had; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +64,7 @@ def capture(wanted: Wanted, out: BinaryIO, err: TextIO) -> int:
         with _asked(wanted) as response:
             # No line is larger than all of them, but for the first, which counts for nothing.
             return _copied(response, wanted.bytes + MOST_ERROR_BYTES, out, progress)
-    except NoCapture as cause:
+    except NotAnswered as cause:
         progress.end()
         print(printable(str(cause)), file=err)
         return REFUSED
@@ -162,7 +148,7 @@ def _copied(response: HTTPResponse, most: int, out: BinaryIO, progress: Progress
         signal(SIGINT, before)
     progress.end()
     if ended is None:
-        raise NoCapture(f"the server broke off after {progress}; what is written is whole lines")
+        raise NotAnswered(f"the server broke off after {progress}; what is written is whole lines")
     print(f"ended ({ended}) after {progress}", file=progress.err)
     return FINE if progress.records else NOTHING
 
@@ -190,7 +176,7 @@ def _lines(response: HTTPResponse, most: int, interrupts: Interrupts) -> Iterato
     except (OSError, HTTPException):
         first = b""
     if not is_capture(first):
-        raise NoCapture("this is no headrace server: its answer is no capture")
+        raise NotAnswered("this is no headrace server: its answer is no capture")
     yield first
     while True:
         try:
@@ -199,7 +185,7 @@ def _lines(response: HTTPResponse, most: int, interrupts: Interrupts) -> Iterato
             return  # it broke off: who asks sees that no last line has come
         if not line.endswith(b"\n"):
             if len(line) == most:
-                raise NoCapture("the server sends a line that is larger than all of the capture")
+                raise NotAnswered("the server sends a line that is larger than all of the capture")
             return
         if line != b"\n":
             yield line
@@ -209,7 +195,7 @@ def _asked(wanted: Wanted) -> HTTPResponse:
     """Ask, and return an answer that is a capture.
 
     Raises:
-        NoCapture: there is none.
+        NotAnswered: there is none; the text says why.
     """
     query = [
         *(("pipeline", each) for each in wanted.pipelines),
@@ -217,69 +203,8 @@ def _asked(wanted: Wanted) -> HTTPResponse:
         ("bytes", str(wanted.bytes)),
         *(("redact", each) for each in wanted.redact),
     ]
-    try:
-        connection, prefix = _connection(wanted.url)
-        path = f"{prefix}/api/capture?{urlencode(query, quote_via=quote)}"
-        connection.request("GET", path, headers=_credential(wanted.environment))
-        response = connection.getresponse()
-    except TimeoutError:
-        raise NoCapture(f"{wanted.url} does not answer") from None
-    except ssl.SSLError as cause:
-        raise NoCapture(f"{wanted.url}: TLS: {cause.reason or cause}") from None
-    except OSError as cause:
-        why = (cause.strerror or str(cause)).lower()
-        raise NoCapture(f"no server answers at {wanted.url}: {why}") from None
-    except InvalidURL as cause:
-        raise NoCapture(f"--url is no url: {cause}") from None
-    except UnicodeError:
-        raise NoCapture(f"--url is '{wanted.url}', which no server can be called") from None
-    except HTTPException:
-        raise NoCapture(f"what answers at {wanted.url} does not speak HTTP") from None
+    path = f"/api/capture?{urlencode(query, quote_via=quote)}"
+    response = ask(wanted.url, wanted.environment, "GET", path)
     if response.status != 200:
-        raise NoCapture(_refusal(response, wanted))
+        raise NotAnswered(refusal(response, wanted.url, "captures"))
     return response
-
-
-def _connection(url: str) -> tuple[HTTPConnection, str]:
-    """Return a connection to a server, and what its paths begin with."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as cause:
-        raise NoCapture(f"--url is no url: {cause}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise NoCapture(f"--url is '{url}': expected an http or https url such as {DEFAULT_URL}")
-    if parts.username is not None:
-        said = f"name and password go into {USER} and {PASSWORD} of the environment"
-        raise NoCapture(f"--url has a credential, which everybody on this machine can see: {said}")
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    return kind(parts.hostname, port, timeout=PATIENCE_SECONDS), parts.path.rstrip("/")
-
-
-def _credential(environment: Mapping[str, str]) -> dict[str, str]:
-    if token := environment.get(TOKEN):
-        return {"Authorization": f"Bearer {_header(token, TOKEN)}"}
-    if user := environment.get(USER):
-        told = f"{user}:{environment.get(PASSWORD, '')}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(told).decode()}"}
-    return {}
-
-
-def _header(value: str, name: str) -> str:
-    if not value.isascii() or not value.isprintable():
-        raise NoCapture(f"{name} has characters that no token has")
-    return value
-
-
-def _refusal(response: HTTPResponse, wanted: Wanted) -> str:
-    """Return why there is no capture, in the server's words where it is one of headrace."""
-    try:
-        told = _REFUSAL.decode(response.read(MOST_ERROR_BYTES)).error
-    except (OSError, HTTPException, ValueError, RecursionError):
-        return (
-            f"what answers at {wanted.url} is no headrace server, or one without captures: it answers"
-            f" {response.status} {response.reason}"
-        )
-    if response.status == 401:
-        return f"{told}: put a token into {TOKEN}, or name and password into {USER} and {PASSWORD}"
-    return told[:MOST_ERROR_CHARACTERS]

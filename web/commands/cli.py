@@ -20,6 +20,7 @@ import click
 from headrace.web.commands import authoringcommands
 from headrace.web.commands.arguments import ADDRESS, FILE, HostPort, format_option, told_of_failing
 from headrace.web.commands.collecting import collect_late
+from headrace.web.commands.lettercommands import dead_letters
 
 FILES = ("config", "connections", "settings", "tests")
 """The files that are written by hand, and have a schema."""
@@ -66,6 +67,7 @@ def commands() -> None:
 
 for each in authoringcommands.ALL:
     commands.add_command(each)
+commands.add_command(dead_letters)
 
 
 @commands.command()
