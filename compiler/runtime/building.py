@@ -202,7 +202,7 @@ class Builder:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
         if (letters := self._config.letters) is not None and isinstance(sink, AwaitingSink):
-            sink = BisectingSink(sink, letters.most_in_a_row, component.took_nothing)
+            sink = BisectingSink(sink, letters.most_in_a_row)
         if (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:

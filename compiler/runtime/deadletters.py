@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -52,6 +52,10 @@ TOLD_PAUSES = (1.0, 1.0)
 DETAIL_BYTES = 8 * 1024
 """Of what was said of a letter, at most."""
 UNREADABLE = "it cannot be written as JSON"
+
+
+NoteFailure = Callable[[str, FailureClass], None]
+"""Is told how something failed: what was said, and the class."""
 
 
 class FailedPlace(NamedTuple):
@@ -102,8 +106,8 @@ class DeadLetters:
         self._targets: Mapping[FailedPlace, str] = {}
         self.put_down = Counter[str]()
         """How many letters this run has put on the disk, by stage."""
-        self._looked_for: tuple[Batch, Callable[[str, FailureClass], None]] | None = None
-        """A batch that is no new letter where it fails, and who is told."""
+        self._looked_for: dict[int, tuple[Batch, NoteFailure]] = {}
+        """By their ids as objects: the batches that are no new letters where they fail, and who is told."""
         self._last = 0
         self._pending: dict[int, None] = {}
         """The numbers of what is not on the disk, in order."""
@@ -136,10 +140,10 @@ class DeadLetters:
         about: About | None = None,
     ) -> None:
         """Put down what failed, such as what an output has not written; see `Failures.keep`."""
-        place, looked_for = FailedPlace(stage, index), self._looked_for
+        place = FailedPlace(stage, index)
         if isinstance(lost, bytes):
             self._arrival(place, message, failure, lost, about, is_json=False)
-        elif looked_for is not None and lost.messages is looked_for[0]:
+        elif (looked_for := self._looked_for.get(id(lost.messages))) is not None:
             looked_for[1](message, failure)
         elif stage == "input":
             for each in lost.told():
@@ -183,16 +187,17 @@ class DeadLetters:
         now = self._clock.millis()
         self._tell(DeadLettersEvent(self._pipeline, stage, component, message, count, now))
 
-    @contextmanager
-    def looking_for(
-        self, batch: Batch, note: Callable[[str, FailureClass], None]
-    ) -> Iterator[None]:
-        """Have somebody be told how a batch fails, which is no new letter then: it is one already."""
-        self._looked_for = batch, note
-        try:
-            yield
-        finally:
-            self._looked_for = None
+    def look_for(self, batch: Batch, note: NoteFailure) -> Callable[[], None]:
+        """Have somebody be told how a batch fails, which is no new letter then: it is one already.
+
+        Return what is called when it has left.
+        """
+        self._looked_for[id(batch)] = batch, note  # which keeps it, so that no other has its id
+
+        def has_left() -> None:
+            self._looked_for.pop(id(batch), None)
+
+        return has_left
 
     def when_kept(self, action: Callable[[], None]) -> None:
         """Do something when all is on the disk that has been put down until now: at once, mostly."""

@@ -19,7 +19,7 @@ from reactivex.disposable import Disposable
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.payloadinput import PayloadInput
-from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue, Several
 from headrace.compiler.errors import FailureClass
 from headrace.compiler.formats import FormatMisfit, Intake
 from headrace.compiler.jsontext import NotJson
@@ -88,16 +88,12 @@ class OutputReentry(Reentry):
         assert pipeline.parts.letters is not None
         self._letters = pipeline.parts.letters
 
-    async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
-        """See `Reentry.send`."""
-        with self._letters.looking_for(batch, self._note):
-            failed = await super().send(batch, through)
-        return failed
-
     def _note(self, message: str, failure: FailureClass) -> None:
         self._failed = FailedAgain(message, failure)
 
     def _hand(self, delivery: Delivery) -> None:
+        has_left = self._letters.look_for(delivery.batch, self._note)
+        delivery.flow = Several((delivery.flow, Acknowledgement(has_left)))
         self._writer.take(delivery)
 
 

@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Output
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import AwaitingSink, Sink
+from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
@@ -27,7 +25,7 @@ from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
 from headrace.operators.map import Map
 from headrace.operators.script import Script
-from tests.compiler.runtime.bridged import hear
+from tests.compiler.runtime.bridged import hear, retry
 from tests.compiler.runtime.durable import Gated, engine_on, kept, post
 from tests.compiler.runtime.lettered import PutDown, lettered, lost, put_down
 from tests.promises import promise
@@ -41,7 +39,6 @@ from tests.stand_ins import (
     run,
     running,
     takes,
-    with_attribute,
 )
 from tests.virtual import virtual
 
@@ -164,8 +161,8 @@ async def test_of_what_an_output_refuses_each_message_says_why(tmp_path: Path) -
 class Whole(AwaitingSink):
     """Takes a batch whole or not at all, and says nothing of its messages; not while it is away."""
 
-    def __init__(self, *refused: Any) -> None:
-        self.refused = refused
+    def __init__(self, *refused: Any, says_so: bool = True) -> None:
+        self.refused, self.says_so = refused, says_so
         self.written: Batch = []
         self.is_away = False
 
@@ -173,24 +170,8 @@ class Whole(AwaitingSink):
         if self.is_away:
             raise Unreachable("nobody answers")
         if bad := [each for each in batch if each in self.refused]:
-            raise BatchFailed(f"cannot be {bad[0]}")
+            raise BatchFailed(f"cannot be {bad[0]}", took_nothing=self.says_so)
         self.written += batch
-
-
-class Parted(Output, kind="parted"):
-    """An output of which what is refused has left nothing behind."""
-
-    def open(self, ctx: Context) -> Sink:
-        made: Sink = self.made  # type: ignore[attr-defined]
-        return made
-
-    def took_nothing(self, cause: Exception) -> bool:
-        return True
-
-
-def parted(sink: Sink, **options: Any) -> Output:
-    """Return one that writes to a sink."""
-    return with_attribute(Parted.load(options), "made", sink)
 
 
 @promise("delivery.letters.bisect")
@@ -198,8 +179,8 @@ def parted(sink: Sink, **options: Any) -> Output:
 async def test_of_a_batch_that_is_refused_whole_only_what_is_at_fault_is_put_down(
     tmp_path: Path,
 ) -> None:
-    out, whole = Whole(3, 40), Whole(3, 40)
-    async with engine_on(tmp_path, lettered([parted(out), takes(whole)])) as it:
+    out, whole = Whole(3, 40), Whole(3, 40, says_so=False)
+    async with engine_on(tmp_path, lettered([takes(out), takes(whole)])) as it:
         await post(it, [*range(100)])
         await it.clock.sleep(1)
 
@@ -221,7 +202,7 @@ async def test_too_many_in_a_row_are_not_put_down_but_waited_with_until_somebody
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = Whole(*range(100))
-    config = lettered([parted(out, retry=True)], letters={"most_in_a_row": 10})
+    config = lettered([takes(out, retry=True)], letters={"most_in_a_row": 10})
     async with engine_on(tmp_path, config) as it:
         for n in range(30):
             await post(it, n)
@@ -235,7 +216,7 @@ async def test_too_many_in_a_row_are_not_put_down_but_waited_with_until_somebody
         assert out.written == [*range(10, 30)]
         assert await put_down(it) == before
         assert lost(it) == {}
-    assert "10 messages in a row were refused, so it may not be them" in caplog.text
+    assert "refused in a row: 10; nothing more is set aside" in caplog.text
 
 
 @promise("delivery.letters.brake")
@@ -243,7 +224,7 @@ async def test_too_many_in_a_row_are_not_put_down_but_waited_with_until_somebody
 async def test_without_retry_batches_are_put_down_whole_after_too_many_in_a_row(
     tmp_path: Path,
 ) -> None:
-    config = lettered([parted(Whole(*range(100)))], letters={"most_in_a_row": 10})
+    config = lettered([takes(Whole(*range(100)))], letters={"most_in_a_row": 10})
     async with engine_on(tmp_path, config) as it:
         await post(it, [*range(20)])
         await post(it, [*range(20, 40)])
@@ -262,7 +243,7 @@ async def test_with_retry_an_outage_makes_no_letter_and_what_is_given_up_does(
     tmp_path: Path,
 ) -> None:
     out = Whole()
-    config = lettered([parted(out, retry={"seconds": 30})])
+    config = lettered([takes(out, retry=retry(30))])
     async with engine_on(tmp_path, config) as it:
         out.is_away = True
         await post(it, [1])
