@@ -33,7 +33,7 @@ class _Refusal(msgspec.Struct):
 _REFUSAL = msgspec.json.Decoder(_Refusal)
 
 
-class NotAnswered(Exception):
+class ServerRefuses(Exception):
     """A server does not answer what it is asked, or refuses; the text says why."""
 
 
@@ -43,7 +43,7 @@ def ask(
     """Ask a server, and return its answer, whatever it says. ``body``: JSON.
 
     Raises:
-        NotAnswered: there is none.
+        ServerRefuses: there is none.
     """
     try:
         connection, prefix = _connection(url)
@@ -53,18 +53,18 @@ def ask(
         connection.request(method, f"{prefix}{path}", body, headers=headers)
         return connection.getresponse()
     except TimeoutError:
-        raise NotAnswered(f"{url} does not answer") from None
+        raise ServerRefuses(f"{url} does not answer") from None
     except ssl.SSLError as cause:
-        raise NotAnswered(f"{url}: TLS: {cause.reason or cause}") from None
+        raise ServerRefuses(f"{url}: TLS: {cause.reason or cause}") from None
     except OSError as cause:
         why = (cause.strerror or str(cause)).lower()
-        raise NotAnswered(f"no server answers at {url}: {why}") from None
+        raise ServerRefuses(f"no server answers at {url}: {why}") from None
     except InvalidURL as cause:
-        raise NotAnswered(f"--url is no url: {cause}") from None
+        raise ServerRefuses(f"--url is no url: {cause}") from None
     except UnicodeError:
-        raise NotAnswered(f"--url is '{url}', which no server can be called") from None
+        raise ServerRefuses(f"--url is '{url}', which no server can be called") from None
     except HTTPException:
-        raise NotAnswered(f"what answers at {url} does not speak HTTP") from None
+        raise ServerRefuses(f"what answers at {url} does not speak HTTP") from None
 
 
 def _connection(url: str) -> tuple[HTTPConnection, str]:
@@ -73,12 +73,14 @@ def _connection(url: str) -> tuple[HTTPConnection, str]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as cause:
-        raise NotAnswered(f"--url is no url: {cause}") from None
+        raise ServerRefuses(f"--url is no url: {cause}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise NotAnswered(f"--url is '{url}': expected an http or https url such as {DEFAULT_URL}")
+        raise ServerRefuses(
+            f"--url is '{url}': expected an http or https url such as {DEFAULT_URL}"
+        )
     if parts.username is not None:
         said = f"name and password go into {USER} and {PASSWORD} of the environment"
-        raise NotAnswered(
+        raise ServerRefuses(
             f"--url has a credential, which everybody on this machine can see: {said}"
         )
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -96,7 +98,7 @@ def _credential(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _header(value: str, name: str) -> str:
     if not value.isascii() or not value.isprintable():
-        raise NotAnswered(f"{name} has characters that no token has")
+        raise ServerRefuses(f"{name} has characters that no token has")
     return value
 
 
@@ -106,7 +108,8 @@ def refusal(response: HTTPResponse, url: str, lacking: str) -> str:
     ``lacking``: what an older one may not have.
     """
     try:
-        told = _REFUSAL.decode(response.read(MOST_ERROR_BYTES)).error
+        with response:
+            told = _REFUSAL.decode(response.read(MOST_ERROR_BYTES)).error
     except (OSError, HTTPException, ValueError, RecursionError):
         return (
             f"what answers at {url} is no headrace server, or one without {lacking}: it answers"

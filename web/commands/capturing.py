@@ -22,7 +22,7 @@ from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.askingserver import (
     DEFAULT_URL,
     MOST_ERROR_BYTES,
-    NotAnswered,
+    ServerRefuses,
     ask,
     refusal,
 )
@@ -64,7 +64,7 @@ def capture(wanted: Wanted, out: BinaryIO, err: TextIO) -> int:
         with _asked(wanted) as response:
             # No line is larger than all of them, but for the first, which counts for nothing.
             return _copied(response, wanted.bytes + MOST_ERROR_BYTES, out, progress)
-    except NotAnswered as cause:
+    except ServerRefuses as cause:
         progress.end()
         print(printable(str(cause)), file=err)
         return REFUSED
@@ -148,7 +148,9 @@ def _copied(response: HTTPResponse, most: int, out: BinaryIO, progress: Progress
         signal(SIGINT, before)
     progress.end()
     if ended is None:
-        raise NotAnswered(f"the server broke off after {progress}; what is written is whole lines")
+        raise ServerRefuses(
+            f"the server broke off after {progress}; what is written is whole lines"
+        )
     print(f"ended ({ended}) after {progress}", file=progress.err)
     return FINE if progress.records else NOTHING
 
@@ -176,7 +178,7 @@ def _lines(response: HTTPResponse, most: int, interrupts: Interrupts) -> Iterato
     except (OSError, HTTPException):
         first = b""
     if not is_capture(first):
-        raise NotAnswered("this is no headrace server: its answer is no capture")
+        raise ServerRefuses("this is no headrace server: its answer is no capture")
     yield first
     while True:
         try:
@@ -185,7 +187,9 @@ def _lines(response: HTTPResponse, most: int, interrupts: Interrupts) -> Iterato
             return  # it broke off: who asks sees that no last line has come
         if not line.endswith(b"\n"):
             if len(line) == most:
-                raise NotAnswered("the server sends a line that is larger than all of the capture")
+                raise ServerRefuses(
+                    "the server sends a line that is larger than all of the capture"
+                )
             return
         if line != b"\n":
             yield line
@@ -195,7 +199,7 @@ def _asked(wanted: Wanted) -> HTTPResponse:
     """Ask, and return an answer that is a capture.
 
     Raises:
-        NotAnswered: there is none; the text says why.
+        ServerRefuses: there is none; the text says why.
     """
     query = [
         *(("pipeline", each) for each in wanted.pipelines),
@@ -206,5 +210,5 @@ def _asked(wanted: Wanted) -> HTTPResponse:
     path = f"/api/capture?{urlencode(query, quote_via=quote)}"
     response = ask(wanted.url, wanted.environment, "GET", path)
     if response.status != 200:
-        raise NotAnswered(refusal(response, wanted.url, "captures"))
+        raise ServerRefuses(refusal(response, wanted.url, "captures"))
     return response

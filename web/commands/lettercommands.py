@@ -217,11 +217,11 @@ def _refuse_unclear(
 def _told(how: str) -> Iterator[None]:
     """Have it told in a line why a server does not do what it is asked."""
     from headrace.compiler.text.diagnostics import printable
-    from headrace.web.commands.askingserver import NotAnswered
+    from headrace.web.commands.askingserver import ServerRefuses
 
     try:
         with told_of_failing(how):
             yield
-    except NotAnswered as cause:
+    except ServerRefuses as cause:
         print(printable(str(cause)), file=sys.stderr)
         sys.exit(REFUSED)

@@ -20,7 +20,7 @@ import msgspec
 from headrace.compiler.clock import pause
 from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.timestamps import rfc3339_of_seconds
-from headrace.web.commands.askingserver import DEFAULT_URL, NotAnswered, ask, refusal
+from headrace.web.commands.askingserver import DEFAULT_URL, ServerRefuses, ask, refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 from headrace.web.commands.printing import print_json, print_text
 
@@ -43,26 +43,26 @@ class LetterServer:
         """Return an answer of success.
 
         Raises:
-            NotAnswered: there is none.
+            ServerRefuses: there is none.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         asked = f"{path}?{urlencode(given, quote_via=quote)}" if given else path
         sent = None if body is None else msgspec.json.encode(body)
         response = ask(self.url, self.environment, method, asked, sent)
         if response.status >= 300:
-            raise NotAnswered(refusal(response, self.url, "dead letters"))
+            raise ServerRefuses(refusal(response, self.url, "dead letters"))
         return response
 
     def value(self, method: str, path: str, *given: Any, **options: Any) -> Any:
         """Return what an answer holds.
 
         Raises:
-            NotAnswered: there is none.
+            ServerRefuses: there is none.
         """
         try:
             return json.loads(self.answered(method, path, *given, **options).read())
         except (OSError, HTTPException, ValueError, RecursionError):
-            raise NotAnswered(f"what answers at {self.url} is no headrace server") from None
+            raise ServerRefuses(f"what answers at {self.url} is no headrace server") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def replay(server: LetterServer, chosen: Chosen, options: Mapping[str, Any]) -> 
             break
         pause(ASKED_SECONDS)
     if figures["replay"] != begun["replay"]:
-        raise NotAnswered("another replay has begun: what became of this one is not known")
+        raise ServerRefuses("another replay has begun: what became of this one is not known")
     done, failed, state = figures["done"], figures["failed"], figures["state"]
     print_text(
         f"{state}: {done:,} of {figures['selected']:,} gone through, {failed:,} failed again"
@@ -182,7 +182,7 @@ def replay_options(
     """Return what is asked of a replay besides which letters; digits in ``messages`` stay.
 
     Raises:
-        NotAnswered: that file has no JSON.
+        ServerRefuses: that file has no JSON.
     """
     told: dict[str, Any] = {
         "rate": rate,
@@ -196,7 +196,7 @@ def replay_options(
         try:
             msgspec.json.decode(text)
         except ValueError as cause:
-            raise NotAnswered(f"{messages} is not JSON: {cause}") from None
+            raise ServerRefuses(f"{messages} is not JSON: {cause}") from None
         options["messages"] = msgspec.Raw(text)
     return options
 
@@ -223,7 +223,7 @@ def _copy(response: HTTPResponse, server: LetterServer, out: BinaryIO) -> None:
             out.write(part)
     except (OSError, HTTPException) as cause:
         if not isinstance(cause, BrokenPipeError):
-            raise NotAnswered(
+            raise ServerRefuses(
                 f"{server.url} broke off; what is written ends in the middle"
             ) from None
         raise
