@@ -21,6 +21,7 @@ from headrace.compiler.runtime.monitoring import (
 )
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
 from headrace.compiler.runtime.monitoring.figures import ComponentOutage, PipelineFigures
+from headrace.compiler.runtime.monitoring.letterfigures import LetterStock
 from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
 from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
@@ -85,10 +86,11 @@ LIMITS = (
 LIVE = PipelineLive("running", 0, "ok", (), (), ())
 LOSS = ComponentLoss("transform", 0, "error", 0)
 OUTAGE = ComponentOutage("output", 0, None, 0)
-PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), (OUTAGE,), 0, 0)
+PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), (OUTAGE,), 0, 0, {})
 BUCKET = BucketFigures("b", 0, 1, None, 0)
 PART = StoredPart(1, "p", "http", "journal", 0, 0, None, "open", left_over=False)
-STORE = StoreFigures("open", 0, 0, 0, 0.0, 0, [PART])
+LETTERS = LetterStock("p", "output", 0, 0, 0)
+STORE = StoreFigures("open", 0, 0, 0, 0.0, 0, [PART], [LETTERS])
 """Of which figures are made, to see the labels that they have."""
 
 
