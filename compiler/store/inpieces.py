@@ -1,4 +1,4 @@
-"""How much is written with one statement, and how what is large is written in pieces."""
+"""How much is written with one statement, and how what is large is written and read in pieces."""
 
 from __future__ import annotations
 
@@ -20,3 +20,9 @@ def write_in_pieces(run: sqlite3.Connection, table: str, row: int, *parts: bytes
             view = memoryview(part)
             for start in range(0, len(part), MOST_JOINED):
                 blob.write(view[start : start + MOST_JOINED])
+
+
+def read_in_pieces(run: sqlite3.Connection, table: str, row: int) -> bytes:
+    """Return the body of a row; others have their turn between the pieces of a large one."""
+    with run.blobopen(table, "body", row, readonly=True) as blob:
+        return b"".join(blob.read(MOST_JOINED) for _ in range(0, len(blob), MOST_JOINED))

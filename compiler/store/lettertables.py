@@ -16,7 +16,12 @@ from struct import Struct
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from headrace.compiler.store.inpieces import MOST_JOINED, ROWS_AT_ONCE, write_in_pieces
+from headrace.compiler.store.inpieces import (
+    MOST_JOINED,
+    ROWS_AT_ONCE,
+    read_in_pieces,
+    write_in_pieces,
+)
 from headrace.compiler.store.letterrows import (
     DroppedLetters,
     FoundLetter,
@@ -269,12 +274,15 @@ def one(run: sqlite3.Connection, id: int) -> WholeLetter | None:
     if row is None:
         return None
     found, body = _found(row), None
-    if (
-        stored := run.execute("SELECT crc, body FROM bodies WHERE id = ?", (id,)).fetchone()
-    ) is not None:
-        crc, content = stored
-        is_right = isinstance(content, bytes) and _checksum(id, content) == crc
-        body = content if is_right else None
+    stored = run.execute("SELECT crc FROM bodies WHERE id = ?", (id,)).fetchone()
+    if stored is not None:
+        try:
+            content = read_in_pieces(run, "bodies", id)
+        except sqlite3.OperationalError as cause:
+            if cause.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            return WholeLetter(found, None)  # what is damaged may be no body any more
+        body = content if _checksum(id, content) == stored[0] else None
     return WholeLetter(found, body)
 
 
