@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch
@@ -75,9 +75,9 @@ class LetterReplay:
             self.state = "stopped"
             self._task.cancel()
 
-    async def ended(self) -> None:
-        """Wait until it is over."""
-        await asyncio.wait([self._task])
+    def when_over(self, action: Callable[[], None]) -> None:
+        """Do something when it is over, and has given back what it took to go in."""
+        self._task.add_done_callback(lambda _: action())
 
     async def _run(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrows import FoundLetter
 
 ABOVE_ALL = 2**63 - 1
+MOST_REMEMBERED = 1_000
+"""Pipelines of which it is known what their last replay came to."""
 
 
 class Replays:
@@ -35,15 +38,17 @@ class Replays:
     def __init__(self, pipelines: Mapping[str, Pipeline], world: World) -> None:
         self._pipelines, self._world = pipelines, world
         self._numbers = count(1)
-        self._last: dict[str, LetterReplay] = {}
-        """By pipeline: the replay that is under way, or was last."""
+        self._under_way: dict[str, LetterReplay] = {}
+        """By pipeline."""
+        self._over: dict[str, ReplayFigures] = {}
+        """By pipeline: what the last replay had come to that is over, those of the last ones that ended."""
         self._gone_before = 0
-        """How many letters have gone through in those that are none of the last."""
+        """How many letters have gone through in those that are over."""
 
     @property
     def gone_through(self) -> int:
         """How many letters have gone through, in all replays."""
-        return self._gone_before + sum(each.done for each in self._last.values())
+        return self._gone_before + sum(each.done for each in self._under_way.values())
 
     async def edited(self, request: ReplayRequest, messages: bytes) -> ReplayRequest:
         """Return a request with messages, a JSON array, as the pipeline reads what is posted to it.
@@ -93,9 +98,8 @@ class Replays:
             rate=request.rate,
             edited=request.edited,
         )
-        if (last := self._last.get(request.pipeline)) is not None:
-            self._gone_before += last.done
-        self._last[request.pipeline] = replay
+        self._under_way[request.pipeline] = replay
+        replay.when_over(partial(self._is_over, request.pipeline, replay))
         has_changed = bool(selected.configs - {pipeline.version})
         return BegunReplay(replay.number, replay.selected, has_changed)
 
@@ -110,24 +114,35 @@ class Replays:
             )
         if pipeline.status != "running":
             raise NoReplayTarget(f"pipeline '{id}' does not run: it is {pipeline.status}")
-        if (last := self._last.get(id)) is not None and last.state == "running":
+        if id in self._under_way:
             raise ReplayUnderWay(id)
         return pipeline
 
+    def _is_over(self, id: str, replay: LetterReplay) -> None:
+        """Keep of a replay what it had come to, and nothing of its pipeline."""
+        del self._under_way[id]
+        self._gone_before += replay.done
+        self._over.pop(id, None)
+        self._over[id] = _figures_of(replay)
+        if len(self._over) > MOST_REMEMBERED:
+            del self._over[next(iter(self._over))]
+
     def figures(self, id: str) -> ReplayFigures | None:
         """Return how far the replay of a pipeline has come, or the last one had; None: there was none."""
-        it = self._last.get(id)
-        if it is None:
-            return None
-        return ReplayFigures(it.number, it.selected, it.done, it.failed, it.state)
+        replay = self._under_way.get(id)
+        return self._over.get(id) if replay is None else _figures_of(replay)
 
     def stop(self, id: str) -> bool:
         """Have the replay of a pipeline send no more; return whether there is one."""
-        it = self._last.get(id)
-        if it is None or it.state != "running":
+        replay = self._under_way.get(id)
+        if replay is None or replay.state != "running":
             return False
-        it.stop()
+        replay.stop()
         return True
+
+
+def _figures_of(it: LetterReplay) -> ReplayFigures:
+    return ReplayFigures(it.number, it.selected, it.done, it.failed, it.state)
 
 
 class _Selected:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,23 @@ async def test_the_end_of_a_pipeline_ends_its_replay(tmp_path: Path) -> None:
         assert figures is not None
         assert figures.state == "stopped"
         assert len(await put_down(it)) == 1
+
+
+@virtual
+async def test_of_a_replay_that_is_over_its_pipeline_is_not_kept(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, lettered([takes(Refusing(1))])) as it:
+        await post(it, 1)
+        await it.clock.sleep(1)
+        replaying = Replaying(it)
+        figures = await replaying.to_its_end()
+        pipeline = weakref.ref(running(it, "p"))
+        await it.dispose("p")
+        await it.clock.sleep(1)
+        gc.collect()
+
+        assert pipeline() is None
+        assert replaying.replays.figures("p") == figures
+        assert replaying.replays.gone_through == 0
 
 
 @virtual
