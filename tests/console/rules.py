@@ -89,6 +89,13 @@ RULES: Mapping[int, str] = MappingProxyType(
                 "conditions inside each other → *add* in the form → the text has it, the form is of it",
                 "a failure → its row shows → a label has its class, and what would help",
                 "failures of several classes → a class is chosen → only those of it show",
+                "the dead letters → something is put down → its row shows without a reload",
+                "a pipeline with dead letters → its panel → how many, and the way to them",
+                "a dead letter → opened → why it is one, and its messages with every digit",
+                "a dead letter → edited, replayed → it is gone; text that is no JSON is told by line",
+                "dead letters that failed alike → all replayed → how many went through; the others stay",
+                "dead letters → one, or all, deleted → asked first; they are gone",
+                "role `read` → a dead letter is opened → why it is one; not what is in it",
             ],
             1,
         )

@@ -8,6 +8,7 @@ const ORDER = [
   ["code", "draft", "graph"],
   ["dryrun", "review"],
   ["panel"],
+  ["letters"],
   ["overview", "editor", "save", "revert", "connections", "failures", "state", "signin"],
   ["shell"],
   [""],

@@ -1,4 +1,5 @@
 import type { Change, Pulse, UiEvent } from "../api/client";
+import type { PutDown } from "../api/letters";
 
 export type Told = UiEvent;
 type Listener = (told: Told) => void;
@@ -7,14 +8,15 @@ type Listener = (told: Told) => void;
 export interface Hearing {
   pulse(pulse: Pulse): void;
   changed(change: Change): void;
+  putDown(letters: PutDown): void;
   failed(told: Told, why: string): void;
   opened(): void;
   lost(): void;
 }
 
 /**
- * The one event stream of the page: counts of all pipelines once a second, failures, what others change,
- * and the batches of those pipelines that somebody looks at.
+ * The one event stream of the page: counts of all pipelines once a second, failures, dead letters, what others
+ * change, and the batches of those pipelines that somebody looks at.
  */
 export class Feed {
   #source: EventSource | undefined;
@@ -30,7 +32,7 @@ export class Feed {
 
   /** Open the stream, or another one if other pipelines are looked at by now. */
   open(): void {
-    const address = `./events?named=pulse,changed${[...this.#listeners.keys()]
+    const address = `./events?named=pulse,changed,dead-letters${[...this.#listeners.keys()]
       .map((id) => `&pipeline=${encodeURIComponent(id)}`)
       .join("")}`;
     if (this.#source && address === this.#address) return;
@@ -49,6 +51,9 @@ export class Feed {
     source.addEventListener("pulse", ({ data }) => this.hearing.pulse(JSON.parse(data) as Pulse));
     source.addEventListener("changed", ({ data }) =>
       this.hearing.changed(JSON.parse(data) as Change),
+    );
+    source.addEventListener("dead-letters", ({ data }) =>
+      this.hearing.putDown(JSON.parse(data) as PutDown),
     );
   }
 

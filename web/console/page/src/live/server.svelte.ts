@@ -1,6 +1,7 @@
 import { api, type Bucket, type Change, type Pipeline, type Settings } from "../api/client";
 import { Connection } from "./connection.svelte";
 import { Gauges } from "./gauges.svelte";
+import { DeadLetters } from "./letters.svelte";
 import { Seldom } from "./seldom";
 
 const CHANGED_MS = 2000;
@@ -20,6 +21,7 @@ class Server {
   /** Why nothing could be asked for, when the page was opened. */
   trouble = $state("");
   readonly gauges = new Gauges();
+  readonly letters = new DeadLetters();
   readonly connection = new Connection({
     opened: () => void this.refresh(),
     pulse: (pulse) => {
@@ -36,6 +38,7 @@ class Server {
       this.#again.soon();
       for (const heard of this.#heard) heard(change);
     },
+    putDown: () => this.letters.changed(),
   });
   readonly feed = this.connection.feed;
   #heard = new Set<Heard>();

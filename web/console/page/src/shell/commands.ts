@@ -47,6 +47,7 @@ export function commands(
   const screens: [string, string, string][] = [
     ["Pipelines", "", "overview"],
     ["Failures", "failures", "of all pipelines"],
+    ["Dead letters", "letters", "what could not be done"],
     ["State", "state", "buckets"],
     ["Connections", "connections", ""],
     ["Wall view", "wall", "for a screen that hangs somewhere"],

@@ -10,3 +10,7 @@ export const PLACES = [
   { screen: "state", name: "State", Icon: Boxes },
   { screen: "connections", name: "Connections", Icon: Plug },
 ] as const;
+
+/** Which of them a screen belongs to. */
+export const placeOf = (screen: string): string =>
+  screen === "p" ? "" : screen === "letters" ? "failures" : screen;
