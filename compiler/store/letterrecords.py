@@ -156,6 +156,14 @@ class Records:
         """
         await self._store.tried(id, LetterTry(tries, last_seen, maybe_written))
 
+    async def written(self) -> None:
+        """Wait until all that was said until now is on the disk, such as that letters are gone.
+
+        Raises:
+            StoreFailed: the store is closed.
+        """
+        await self._store.written()
+
     def let_go(self, ids: Collection[int], group: Group | None = None) -> None:
         """Have letters go, with the next commit.
 

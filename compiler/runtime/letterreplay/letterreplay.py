@@ -87,6 +87,7 @@ class LetterReplay:
             for way in self._ways.values():
                 way.end()
             await self._until_in_hand(0)
+            await self._records.written()  # whoever lists letters then finds none that is gone
             self.state = "done"
         except asyncio.CancelledError:
             self.state = "stopped"

@@ -241,6 +241,26 @@ async def test_the_end_of_a_pipeline_ends_its_replay(tmp_path: Path) -> None:
 
 
 @virtual
+async def test_what_has_gone_through_is_not_listed_any_more_when_it_is_done(tmp_path: Path) -> None:
+    out = Refusing(1)
+    async with engine_on(tmp_path, lettered([takes(out)])) as it:
+        await post(it, 1)
+        await it.clock.sleep(1)
+        out.refused = ()
+        replaying = Replaying(it)
+        await replaying.begin()
+        for _ in range(10_000):
+            figures = replaying.replays.figures("p")
+            if figures is not None and figures.state == "done":
+                break
+            await it.clock.sleep(0)
+
+        assert figures is not None
+        assert figures.state == "done"
+        assert await put_down(it) == []
+
+
+@virtual
 async def test_of_a_replay_that_is_over_its_pipeline_is_not_kept(tmp_path: Path) -> None:
     async with engine_on(tmp_path, lettered([takes(Refusing(1))])) as it:
         await post(it, 1)
