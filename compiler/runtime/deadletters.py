@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -25,7 +25,7 @@ from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.errors import FailureClass
 from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import LargeList
+from headrace.compiler.largejson import LargeList, WritingTurn
 from headrace.compiler.runtime.monitoring.failures import About, Repeats, cut
 from headrace.compiler.runtime.monitoring.losses import Losses, LossReason, LostData, LostMessages
 from headrace.compiler.runtime.monitoring.namedevents import DeadLettersEvent
@@ -42,10 +42,14 @@ if TYPE_CHECKING:
 ROOM_SECONDS = 0.25
 """How often it is tried to put down what waits for room."""
 MOST_BYTES_COMING = 32 * 2**20
-"""Bytes of letters that are in memory until they are on the disk: of what inputs and transforms have beyond
-that nothing is put down, it is lost and counted."""
-MOST_ENCODING = 16
-"""The same of large batches that are being encoded."""
+"""Bytes of letters that are being written before the next ones wait for that."""
+MOST_COMING = 500_000
+"""Messages of inputs and transforms that wait for that, roughly, a long payload being several. What comes
+faster for longer than the disk takes it is lost, and counted."""
+MOST_TOGETHER = 1_000
+"""Messages of an input that become one letter, if they failed alike one behind the other."""
+WEIGHS = 128
+"""Bytes of a payload that count as a message."""
 TOO_FAST = "they come faster than the disk takes them"
 TOLD_PAUSES = (1.0, 1.0)
 """Seconds between two events about what fails alike."""
@@ -74,15 +78,42 @@ def targets_of(config: PipelineConfig) -> dict[FailedPlace, str]:
     }
 
 
-class PutDown(NamedTuple):
-    """A letter on its way to the disk."""
+@dataclass(slots=True)
+class FailedPart:
+    """What failed alike of one batch, or a payload: what is about to become a letter."""
 
     number: int
     place: FailedPlace
+    message: str
+    failure: FailureClass
+    detail: str | None
+    reason: LossReason
+    """Why its messages are lost, should it become none."""
+    at: int
+    """When it failed. Units: microseconds since 1970."""
+    messages: Batch
+    payload: bytes | None = None
+    """Of an input, what no message could be made of."""
+    about: dict[str, Any] | None = None
+    """Of an input, where it came from."""
+
+    @property
+    def count(self) -> int:
+        """How many messages it is."""
+        return len(self.messages) if self.payload is None else 1
+
+    @property
+    def weight(self) -> int:
+        """How much it counts of what may wait."""
+        return self.count if self.payload is None else 1 + len(self.payload) // WEIGHS
+
+
+class PutDown(NamedTuple):
+    """A letter on its way to the disk."""
+
+    part: FailedPart
     letter: Letter
     body: bytes
-    reason: LossReason
-    """Why its messages are lost, should it not get there."""
 
 
 class DeadLetters:
@@ -113,11 +144,18 @@ class DeadLetters:
         """The numbers of what is not on the disk, in order."""
         self._after: deque[tuple[int, Callable[[], None]]] = deque()
         """What is done when all up to a number is on the disk."""
-        self._bytes_coming = 0
-        """Of bodies that are being written. Units: bytes."""
+        self._coming: deque[FailedPart] = deque()
+        """What is to be put down, in order."""
+        self._weight_coming = self._bytes_coming = 0
+        """Of what inputs and transforms have in there, as `FailedPart.weight`; and of the bodies that are
+        being written. Units: bytes."""
+        self._written = asyncio.Event()
+        """Set whenever something was written, or could not be."""
+        self._is_over: bool | None = None
+        """Set at the end of the run: whether what is not put down comes again."""
         self._waiting: deque[PutDown] = deque()
         """What outputs have refused and there was no room for, in order."""
-        self._encoding: set[asyncio.Task[None]] = set()
+        self._putting: asyncio.Task[None] | None = None
         self._trying: asyncio.Task[None] | None = None
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -142,15 +180,103 @@ class DeadLetters:
         """Put down what failed, such as what an output has not written; see `Failures.keep`."""
         place = FailedPlace(stage, index)
         if isinstance(lost, bytes):
-            self._arrival(place, message, failure, lost, about, is_json=False)
+            self._arrived(place, message, failure, about, [], lost)
         elif (looked_for := self._looked_for.get(id(lost.messages))) is not None:
             looked_for[1](message, failure)
         elif stage == "input":
             for each in lost.told():
-                self._try_arrival(place, message, failure, each.message, about)
+                self._arrived(place, message, failure, about, [each.message], None)
         else:
+            at = self._clock.micros()
             for detail, messages in _alike(lost):
-                self._messages(place, message, failure, detail, messages, lost.reason)
+                self._come(
+                    FailedPart(0, place, message, failure, detail, lost.reason, at, messages)
+                )
+
+    def _arrived(
+        self,
+        place: FailedPlace,
+        message: str,
+        failure: FailureClass,
+        about: About | None,
+        messages: Batch,
+        payload: bytes | None,
+    ) -> None:
+        """Have what an input left out be put down, with others that it left out just before alike."""
+        told = dict(about()) if about is not None else {}
+        at = _micros(told.pop("received_at", None)) or self._clock.micros()
+        last = self._coming[-1] if self._coming else None
+        if (
+            payload is None
+            and last is not None
+            and last.payload is None
+            and (last.place, last.message, last.about) == (place, message, told)
+            and len(last.messages) < MOST_TOGETHER
+            and self._weight_coming < MOST_COMING
+        ):
+            last.messages += messages
+            self._weight_coming += len(messages)
+            return
+        self._come(
+            FailedPart(0, place, message, failure, None, "error", at, messages, payload, told)
+        )
+
+    def _come(self, part: FailedPart) -> None:
+        """Have something be put down, behind what came before."""
+        if part.place.stage != "output":
+            if self._weight_coming >= MOST_COMING:
+                self._lose(part, TOO_FAST)
+                return
+            self._weight_coming += part.weight
+        self._last = part.number = self._last + 1
+        self._pending[part.number] = None
+        self._is_idle.clear()
+        self._coming.append(part)
+        if self._putting is None or self._putting.done():
+            self._putting = asyncio.ensure_future(self._put_all())
+
+    async def _put_all(self) -> None:
+        """Put down what has come; others have their turn meanwhile."""
+        turn = WritingTurn(self._clock)
+        while self._coming:
+            while self._bytes_coming >= MOST_BYTES_COMING:
+                self._written.clear()
+                await self._written.wait()
+            part = self._coming.popleft()
+            if part.place.stage != "output":
+                self._weight_coming -= part.weight
+            try:
+                body = await self._body(part)
+            except (ValueError, TypeError, RecursionError):
+                self._lost(part, UNREADABLE)
+            else:
+                self._put(PutDown(part, self._letter_of(part), body))
+            await turn.end()
+
+    async def _body(self, part: FailedPart) -> bytes:
+        """Return what a letter has in it. Raises what cannot be written as JSON does."""
+        if part.about is not None:
+            is_json = part.payload is None
+            payload = encode(part.messages) if part.payload is None else part.payload
+            return packed(payload, part.about, part.at, is_json=is_json)
+        return entry_of_batch(part.messages) or await entry_of_large(part.messages, self._clock)
+
+    def _put(self, put: PutDown) -> None:
+        if put.part.place.stage != "output":
+            self._append(put, drops=True)
+        elif self._waiting or self._append(put, drops=False) is None:
+            self._wait(put)
+
+    def _letter_of(self, part: FailedPart) -> Letter:
+        received_at = None if part.about is None else part.at / 1e6
+        return self._letter(
+            part.place,
+            part.message,
+            part.failure,
+            part.detail,
+            part.count,
+            received_at=received_at,
+        )
 
     def keep_entry(self, place: FailedPlace, why: str, entry: bytes, messages: int) -> Group | None:
         """Put down an entry that has ended the process.
@@ -175,9 +301,7 @@ class DeadLetters:
     def _count(self, letter: Letter) -> None:
         """Count a letter that is on the disk, and tell of it."""
         self.put_down[letter.stage] += 1
-        stage: Any = (
-            letter.stage
-        )  # "process" is no stage of failures, and is told apart all the same
+        stage: Any = letter.stage  # "process" is none of failures, and is told apart all the same
         self._told.add(stage, letter.component, letter.message)
 
     def _tell_of(
@@ -199,6 +323,11 @@ class DeadLetters:
 
         return has_left
 
+    @property
+    def can_keep(self) -> bool:
+        """Whether the disk takes letters now."""
+        return self._storage.is_open
+
     def when_kept(self, action: Callable[[], None]) -> None:
         """Do something when all is on the disk that has been put down until now: at once, mostly."""
         if self._pending:
@@ -212,15 +341,10 @@ class DeadLetters:
 
     def abandon(self, *, comes_again: bool) -> int:
         """Give up what waits for room: the time is over. Return how many messages are lost by that."""
+        self._is_over = comes_again
         waiting, self._waiting = self._waiting, deque()
         self._after.clear()  # nobody may take for written what is not
-        lost = 0
-        for each in waiting:
-            if not comes_again:
-                lost += each.letter.messages
-                self._losses.add(each.place.stage, each.place.at, "stopped", each.letter.messages)
-            self._ended(each.number)
-        return lost
+        return sum(map(self._give_up, waiting))
 
     def close(self) -> None:
         """Hear no more of what goes."""
@@ -233,95 +357,6 @@ class DeadLetters:
         """Count as lost what has gone to make room; of inputs which one it was is not known any more."""
         stage: Any = "input" if dropped.stage == "process" else dropped.stage
         self._losses.add(stage, dropped.component or 0, "dropped", dropped.messages)
-
-    def _try_arrival(
-        self,
-        place: FailedPlace,
-        message: str,
-        failure: FailureClass,
-        arrived: Any,
-        about: About | None,
-    ) -> None:
-        try:
-            payload = encode(arrived)
-        except (ValueError, TypeError, RecursionError):
-            self._lose(place, "error", 1, UNREADABLE)
-        else:
-            self._arrival(place, message, failure, payload, about, is_json=True)
-
-    def _arrival(
-        self,
-        place: FailedPlace,
-        message: str,
-        failure: FailureClass,
-        payload: bytes,
-        about: About | None,
-        *,
-        is_json: bool,
-    ) -> None:
-        told = dict(about()) if about is not None else {}
-        at = _micros(told.pop("received_at", None)) or self._clock.micros()
-        body = packed(payload, told, at, is_json=is_json)
-        letter = self._letter(place, message, failure, None, 1, received_at=at / 1e6)
-        self._append(PutDown(self._begun(), place, letter, body, "error"), drops=True)
-
-    def _messages(
-        self,
-        place: FailedPlace,
-        message: str,
-        failure: FailureClass,
-        detail: str | None,
-        messages: Batch,
-        reason: LossReason,
-    ) -> None:
-        letter = self._letter(place, message, failure, detail, len(messages))
-        number = self._begun()
-        if is_large(messages):
-            if len(self._encoding) >= MOST_ENCODING and place.stage != "output":
-                self._lose(place, reason, letter.messages, TOO_FAST)
-                self._ended(number)
-                return
-            work = self._encode(number, place, letter, messages, reason)
-            task = asyncio.ensure_future(work)
-            self._encoding.add(task)
-            task.add_done_callback(self._encoding.discard)
-            return
-        body: bytes | None = None
-        with suppress(ValueError, TypeError, RecursionError):
-            body = entry_of_batch(messages)
-        self._encoded(number, place, letter, body, reason)
-
-    async def _encode(
-        self,
-        number: int,
-        place: FailedPlace,
-        letter: Letter,
-        messages: Batch,
-        reason: LossReason,
-    ) -> None:
-        """Encode many messages; others have their turn meanwhile."""
-        body: bytes | None = None
-        with suppress(ValueError, TypeError, RecursionError):
-            body = await entry_of_large(messages, self._clock)
-        self._encoded(number, place, letter, body, reason)
-
-    def _encoded(
-        self,
-        number: int,
-        place: FailedPlace,
-        letter: Letter,
-        body: bytes | None,
-        reason: LossReason,
-    ) -> None:
-        if body is None:
-            self._lose(place, reason, letter.messages, UNREADABLE)
-            self._ended(number)
-            return
-        put = PutDown(number, place, letter, body, reason)
-        if place.stage != "output":
-            self._append(put, drops=True)
-        elif self._waiting or self._append(put, drops=False) is None:
-            self._wait(put)
 
     def _letter(
         self,
@@ -357,26 +392,20 @@ class DeadLetters:
             messages,
         )
 
-    def _begun(self) -> int:
-        self._last += 1
-        self._pending[self._last] = None
-        self._is_idle.clear()
-        return self._last
-
     def _append(self, put: PutDown, *, drops: bool) -> Group | None:
         """Begin to put a letter down; return what it is committed with, None: it cannot be now."""
         records = self._storage.records
         try:
             if records is None:
                 raise StoreFailed("the store is closed")
-            if drops and self._bytes_coming >= MOST_BYTES_COMING:
-                raise StoreFailed(TOO_FAST)
             group = records.append(put.letter, put.body, self._max_bytes, drops_oldest=drops)
         except StoreFailed as cause:
             if drops or not self._could_fit(put):
-                self._lost(put, str(cause))
+                self._lost(put.part, str(cause))
             elif not self._waiting:
-                self._warn(f"output {put.place.at} waits for room for its dead letters: {cause}")
+                self._warn(
+                    f"output {put.part.place.at} waits for room for its dead letters: {cause}"
+                )
             return None
         self._bytes_coming += len(put.body)
         group.tell.append(partial(self._committed, group, put, drops=drops))
@@ -390,30 +419,42 @@ class DeadLetters:
 
     def _committed(self, group: Group, put: PutDown, *, drops: bool) -> None:
         self._bytes_coming -= len(put.body)
+        self._written.set()
         if group.cause is None:
             self._count(put.letter)
-            self._ended(put.number)
+            self._ended(put.part.number)
         elif drops:
-            self._lost(put, str(group.cause))
+            self._lost(put.part, str(group.cause))
         else:
             self._wait(put)
 
-    def _lost(self, put: PutDown, why: str) -> None:
-        self._lose(put.place, put.reason, put.letter.messages, why)
-        self._ended(put.number)
+    def _lost(self, part: FailedPart, why: str) -> None:
+        self._lose(part, why)
+        self._ended(part.number)
 
-    def _lose(self, place: FailedPlace, reason: LossReason, messages: int, why: str) -> None:
+    def _lose(self, part: FailedPart, why: str) -> None:
         """Count as lost what is not put down."""
-        self._losses.add(place.stage, place.at, reason, messages)
+        self._losses.add(part.place.stage, part.place.at, part.reason, part.count)
         self._warn(f"messages lost that could not be put down as dead letters: {why}")
 
     def _wait(self, put: PutDown) -> None:
         """Have a letter of an output wait for room, behind those that do."""
-        if put.number not in self._pending:
+        if put.part.number not in self._pending:
             return  # it did not fit, and is lost
+        if self._is_over is not None:
+            self._give_up(put)
+            return
         self._waiting.append(put)
         if self._trying is None or self._trying.done():
             self._trying = asyncio.ensure_future(self._try_again())
+
+    def _give_up(self, put: PutDown) -> int:
+        """Count as lost what there is no time left for, unless it comes again; return how much that is."""
+        self._ended(put.part.number)
+        if self._is_over:
+            return 0
+        self._losses.add(put.part.place.stage, put.part.place.at, "stopped", put.part.count)
+        return put.part.count
 
     async def _try_again(self) -> None:
         """Put down what waits, in order, as soon as there is room."""
@@ -421,9 +462,12 @@ class DeadLetters:
             await self._clock.sleep(ROOM_SECONDS)
             while self._waiting:
                 first = self._waiting[0]
-                if self._append(first, drops=False) is None and first.number in self._pending:
+                if self._append(first, drops=False) is None and self._is_pending(first):
                     break
                 self._waiting.popleft()
+
+    def _is_pending(self, put: PutDown) -> bool:
+        return put.part.number in self._pending
 
     def _ended(self, number: int) -> None:
         """Take note that a letter is on the disk, or will never be."""

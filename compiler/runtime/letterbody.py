@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.jsontext import Decoding
+from headrace.compiler.largejson import SLICE, decode_large
 from headrace.compiler.runtime.queuedbatch import batch_of_entry
 from headrace.compiler.runtime.storedarrival import origin_of_entry, payload_of
 from headrace.compiler.store.letterrows import Letter
@@ -20,7 +21,7 @@ class DeadArrival(NamedTuple):
 
     payload: bytes
     is_json: bool
-    """Whether it is a message as JSON, whatever the format of the input says."""
+    """Whether it is an array of messages as JSON, whatever the format of the input says."""
     metadata: dict[str, Any]
     """Where it came from, with `received_at`."""
 
@@ -36,3 +37,11 @@ def arrival_of(letter: Letter, body: bytes) -> DeadArrival | None:
 async def messages_of(body: bytes, decoding: Decoding) -> Batch:
     """Return the messages of a letter that has no arrival; of many others have their turn meanwhile."""
     return await batch_of_entry(body, decoding)
+
+
+async def messages_of_json(payload: bytes, decoding: Decoding) -> Batch:
+    """Return the messages of an arrival that is JSON; of many others have their turn meanwhile."""
+    if len(payload) >= SLICE:
+        return await decode_large(payload, decoding)
+    batch: Batch = decoding.decode(payload)
+    return batch

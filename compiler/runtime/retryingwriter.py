@@ -56,7 +56,7 @@ class RetryingWriter(QueuedWriter):
                 self._queue.appendleft(Delivery(left, delivery.flow, delivery.custody))
             else:
                 self._failed(cause, delivery.batch)
-                delivery.done()
+                self.place.when_kept(delivery.done)
             return isinstance(cause, BatchFailed) and bool(cause.done)
         else:
             delivery.done()

@@ -151,6 +151,11 @@ class Storage:
 
             self.records = Records(self._store, self._letters_dropped)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the store takes something now."""
+        return self._store is not None and self._store.state == "open"
+
     def hear_of_letters(self, pipeline: str, hear: HearDropped) -> None:
         """Have somebody, and nobody else, hear of dead letters of a pipeline that go to make room."""
         self._hearing[pipeline] = hear

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import worded
-from headrace.compiler.runtime.letterbody import arrival_of, messages_of
+from headrace.compiler.runtime.letterbody import arrival_of, messages_of, messages_of_json
 from headrace.compiler.runtime.letterreplay.letterinhand import LetterInHand
 from headrace.compiler.runtime.letterreplay.reentry import (
     ChainReentry,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrows import Letter
 
 MOST_IN_HAND = 1_000
-"""Letters that were sent and have not left, as a buffer holds them: beyond that it waits for them."""
+"""Letters that were sent and have not left, as a buffer holds them: then it has to hand them on."""
 
 
 def target_of(letter: Letter) -> ReplayTarget:
@@ -82,11 +82,10 @@ class LetterReplay:
     async def _run(self) -> None:
         try:
             for id in self._ids:
-                await self._until_in_hand(MOST_IN_HAND - 1)
+                if len(self._in_hand) >= MOST_IN_HAND:
+                    await self._hand_on()
                 await self._one(id)
-            for way in self._ways.values():
-                way.end()
-            await self._until_in_hand(0)
+            await self._hand_on()
             await self._records.written()  # whoever lists letters then finds none that is gone
             self.state = "done"
         except asyncio.CancelledError:
@@ -100,10 +99,16 @@ class LetterReplay:
             if self.stop in self._pipeline.ending:
                 self._pipeline.ending.remove(self.stop)
 
-    async def _until_in_hand(self, most: int) -> None:
-        while len(self._in_hand) > most:
+    async def _hand_on(self) -> None:
+        """Have all that was sent leave, also what buffers hold; ways in are made anew after that."""
+        for way in self._ways.values():
+            way.end()
+        while self._in_hand:
             self._moved.clear()
             await self._moved.wait()
+        ways, self._ways = self._ways, {}
+        for way in ways.values():
+            await way.close()
 
     async def _one(self, id: int) -> None:
         """Send one letter, if it is still there."""
@@ -143,8 +148,9 @@ class LetterReplay:
         arrival = arrival_of(letter, body)
         if arrival is None:
             return await messages_of(body, decoding)
-        message = decoding.decode(arrival.payload)
-        return [message]
+        if arrival.is_json:
+            return await messages_of_json(arrival.payload, decoding)
+        return [decoding.decode(arrival.payload)]
 
     def _ended(self, hand: LetterInHand, is_gone: bool) -> None:
         self._in_hand.discard(hand)

@@ -11,6 +11,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reactivex import Observable
@@ -27,7 +28,7 @@ from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.lowering.chainends import leaving
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.componentcontext import ComponentContext
-from headrace.compiler.runtime.letterbody import DeadArrival
+from headrace.compiler.runtime.letterbody import DeadArrival, messages_of_json
 from headrace.compiler.runtime.monitoring.failures import About
 from headrace.compiler.runtime.monitoring.losses import LostData
 from headrace.compiler.runtime.registrations import Registrations
@@ -107,6 +108,8 @@ class ChainReentry(Reentry):
             BuildRefused: a transform cannot be built again.
         """
         self._pipeline, self._world = pipeline, world
+        assert pipeline.parts.letters is not None
+        self._letters = pipeline.parts.letters
         self._place: tuple[Stage, int] = ("transform", start)
         parts = pipeline.parts
         self._parts = Registrations(
@@ -162,11 +165,15 @@ class ChainReentry(Reentry):
         lost: LostData,
         about: About | None,
     ) -> None:
-        """Note what fails where it had failed before; put down what fails further on."""
-        if (stage, index) == self._place:
+        """Note what fails where it had failed before; put down what fails further on, if that can be."""
+        if (stage, index) == self._place or not self._letters.can_keep:
             self._failed = FailedAgain(message, failure)
-        elif self._parts.letters is not None:
-            self._parts.letters.take(stage, index, message, failure, lost, about)
+        else:
+            self._letters.take(stage, index, message, failure, lost, about)
+
+    async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
+        """See `Reentry.send`; what fails further on is on the disk before it is through."""
+        return await super().send(batch, partial(self._letters.when_kept, through))
 
     def _hand(self, delivery: Delivery) -> None:
         assert self._observer is not None
@@ -212,7 +219,9 @@ class InputReentry(ChainReentry):
             batch = self._enclosed(await self._decoded(arrival), arrival.metadata)
         except (NotJson, FormatMisfit) as cause:
             self._failed = FailedAgain(str(cause), "invalid")
-        if self._failed is not None or not batch:
+        if self._failed is None and not batch:
+            self._failed = FailedAgain("no message can be made of it", "invalid")
+        if self._failed is not None:
             through()
             return self._failed
         self._parts.counters.inbound += len(batch)
@@ -220,10 +229,12 @@ class InputReentry(ChainReentry):
 
     async def _decoded(self, arrival: DeadArrival) -> Batch:
         decoding = self._parts.decoding
-        if arrival.is_json or self._format is None:
+        if arrival.is_json:
+            return await messages_of_json(arrival.payload, decoding)
+        if self._format is None:
             message: JsonValue = decoding.decode(arrival.payload)
-            is_one = isinstance(self._component, PayloadInput) and not arrival.is_json
-            return message if isinstance(message, list) and not is_one else [message]
+            is_one = isinstance(self._component, PayloadInput) or not isinstance(message, list)
+            return [message] if is_one else message
         into, turn = Intake(len(arrival.payload)), WritingTurn(self._ctx.clock)
         for _ in self._format.slices(arrival.payload, into, decoding):
             await turn.end()

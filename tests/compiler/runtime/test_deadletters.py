@@ -16,6 +16,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, Refused, Unreachable
+from headrace.compiler.runtime import deadletters
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
 from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
@@ -332,7 +333,7 @@ async def test_a_message_that_no_envelope_can_be_put_on_is_put_down(tmp_path: Pa
         await it.clock.sleep(1)
 
         [letter] = await put_down(it)
-        assert (letter.place, letter.content) == ("input[0]", b"2")
+        assert (letter.place, letter.content) == ("input[0]", b"[2]")
         assert lost(it) == {}
 
 
@@ -495,27 +496,78 @@ async def test_one_that_could_never_fit_is_lost_and_holds_up_nobody(tmp_path: Pa
 
 
 @virtual
-async def test_of_what_comes_faster_than_the_disk_takes_it_so_much_is_in_memory(
+async def test_of_what_comes_faster_than_the_disk_takes_it_so_much_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("headrace.compiler.runtime.deadletters.MOST_BYTES_COMING", 5_000)
+    monkeypatch.setattr(deadletters, "MOST_BYTES_COMING", 100)
+    monkeypatch.setattr(deadletters, "MOST_COMING", 5)
     async with engine_on(tmp_path, lettered([], [casts()])) as it:
         records = it._storage.records
         assert records is not None
         groups: list[Group] = []
-        monkeypatch.setattr(
-            records, "append", lambda *_, **__: groups.append(Group()) or groups[-1]
-        )
-        for n in range(20):
-            await post(it, {"n": f"{n:01000}x"})
-        await it.clock.sleep(1)
-        under_way = len(groups)
+
+        def append(*_: Any, **__: Any) -> Group:
+            groups.append(Group())
+            return groups[-1]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(records, "append", append)
+            for n in range(20):
+                await post(it, {"n": f"{n:01000}x"})
+                await it.clock.sleep(0.001)
+            await it.clock.sleep(1)
         for each in groups:
             each.end()
+        await it.clock.sleep(1)
 
-        assert under_way == 5
-        assert lost(it) == {("transform[0]", "error"): 15}
+        assert len(groups) == 1
+        assert lost(it) == {("transform[0]", "error"): 14}
+        assert [each.content[0]["n"] for each in await put_down(it)] == [
+            f"{n:01000}x" for n in range(1, 6)
+        ]
     assert "they come faster than the disk takes them" in caplog.text
+
+
+@virtual
+async def test_messages_that_an_input_leaves_out_alike_are_one_letter(tmp_path: Path) -> None:
+    source = HttpInput.load({"envelope": {"type": "merge"}})
+    async with engine_on(tmp_path, lettered([takes(Gated())], inputs=[source])) as it:
+        await post(it, [*range(2_500)])
+        await it.clock.sleep(1)
+
+        sizes = [len(json.loads(each.content)) for each in await put_down(it)]
+        assert sizes == [1_000, 1_000, 500]
+        assert lost(it) == {}
+
+
+@virtual
+async def test_a_burst_of_large_batches_is_put_down_whole(tmp_path: Path) -> None:
+    def step(batch: Batch) -> Any:
+        raise BatchFailed("no")
+
+    async with engine_on(tmp_path, lettered([], [does(step)])) as it:
+        for _ in range(40):
+            await post(it, [{"n": n} for n in range(3_000)])
+        await it.clock.sleep(30)
+
+        assert [len(each.content) for each in await put_down(it)] == [3_000] * 40
+        assert lost(it) == {}
+
+
+@virtual
+async def test_at_a_stop_what_the_disk_does_not_take_is_lost_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_letters(monkeypatch)
+    async with engine_on(tmp_path, lettered([takes(Gated(is_open=False))])) as it:
+        await post(it, [1, 2])
+        await it.clock.sleep(0.1)
+        of = running(it, "p")
+        await it.dispose("p")
+        await it.clock.sleep(5)
+
+    counted = {each.reason: each.count for each in of.failures.losses if each.count}
+    assert counted == {"stopped": 2}
 
 
 @virtual

@@ -12,6 +12,7 @@ import pytest
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, NoReplayTarget, ReplayUnderWay, UnknownPipeline
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.letterreplay import letterreplay
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
 from headrace.compiler.runtime.letterreplay.replays import Replays
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
@@ -184,6 +185,75 @@ async def test_a_payload_arrives_once_more(tmp_path: Path) -> None:
         assert (again.failed, mended.done) == (1, 1)
         assert out.messages == [{"n": 1}]
         assert await put_down(it) == []
+
+
+@virtual
+async def test_a_payload_of_which_no_message_is_made_stays(tmp_path: Path) -> None:
+    from tests.stand_ins import RawTold, formatted
+
+    out = Gated()
+    async with engine_on(tmp_path) as it:
+        source = RawTold(it.clock, [[(b"a,b\n1,2\n3\n4,5", None)]])
+        component = formatted(source, "csv", {})
+        await run(it, lettered([takes(out)], inputs=[component]))
+        await it.clock.sleep(1)
+        written = [*out.messages]
+        figures = await Replaying(it).to_its_end()
+
+        assert (figures.done, figures.failed) == (0, 1)
+        assert out.messages == written
+        assert [each.content for each in await put_down(it)] == [b"3"]
+
+
+@virtual
+async def test_a_buffer_that_holds_more_than_a_replay_does_hands_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letterreplay, "MOST_IN_HAND", 3)
+    out, fails = Gated(), [True]
+
+    def step(batch: Batch) -> list[Batch]:
+        if fails[0]:
+            raise BatchFailed("not yet")
+        return [batch]
+
+    buffer = Buffer.load({"size": 100, "seconds": 3600})
+    async with engine_on(tmp_path, lettered([takes(out)], [does(step), buffer])) as it:
+        for n in range(8):
+            await post(it, n)
+        await it.clock.sleep(1)
+        fails[0] = False
+        figures = await Replaying(it).to_its_end()
+
+        assert (figures.done, figures.state) == (8, "done")
+        assert out.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
+
+
+@virtual
+async def test_what_fails_further_on_where_the_disk_takes_nothing_stays_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = [True]
+
+    def first(batch: Batch) -> list[Batch]:
+        if fails[0]:
+            raise BatchFailed("not yet")
+        return [batch]
+
+    def second(batch: Batch) -> list[Batch]:
+        raise BatchFailed("never")
+
+    async with engine_on(tmp_path, lettered([], [does(first), does(second)])) as it:
+        await post(it, [1])
+        await it.clock.sleep(1)
+        fails[0] = False
+        storage = it._storage
+        monkeypatch.setattr(type(storage), "is_open", property(lambda _: False))
+        figures = await Replaying(it).to_its_end()
+
+        assert (figures.done, figures.failed) == (0, 1)
+        assert [(x.place, x.content) for x in await put_down(it)] == [("transform[0]", [1])]
+        assert lost(it) == {}
 
 
 @virtual
