@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.compiler.component.families import Stage
@@ -20,7 +21,8 @@ class ReplayTarget(NamedTuple):
     """The index in the list of its stage."""
 
 
-class ReplayRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
     """Which letters are to go through a pipeline once more, and how."""
 
     pipeline: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ class Replays:
         decoding = pipeline.parts.decoding
         is_small = len(messages) < SLICE
         batch = decoding.decode(messages) if is_small else await decode_large(messages, decoding)
-        return request._replace(edited=batch)
+        return replace(request, edited=batch)
 
     async def begin(self, records: Records | None, request: ReplayRequest) -> BegunReplay:
         """Begin to send letters through a pipeline again.
@@ -86,7 +87,7 @@ class Replays:
             raise UnknownDeadLetter(request.source, id)
         if request.component is not None:
             target = _component_of(selected, request.component)
-            request = request._replace(target=target)
+            request = replace(request, target=target)
         _look_for_targets(pipeline, request, selected)
         replay = LetterReplay(
             next(self._numbers),
