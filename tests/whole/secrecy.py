@@ -28,7 +28,7 @@ USER = "operator-seven"
 WRONG = "wr0ng&passw0rd/1"
 LOGIN = "/api/auth/login"
 JSON_HEADERS = {"Content-Type": "application/json"}
-NAMED = {"pipeline_id": "p", "bucket": "none", "asset": "start.js"}
+NAMED = {"pipeline_id": "p", "letter_id": "1", "bucket": "none", "asset": "start.js"}
 VALUES = (TOKEN, DOOR, FILED, INLINE, unquote(INLINE))
 
 

@@ -90,8 +90,8 @@ async def test_without_batches_none_is_rendered_and_failures_are_told(
     a = it.graph.pipelines["a"]
 
     listener = it.observe(Interest(batches=NOBODY))
-    assert not a._watch.is_due
-    assert not a._watch.sees_output
+    assert not a.watch.is_due
+    assert not a.watch.sees_output
 
     assert shown(await told(listener, it.clock)) == [("a", "transform", "it is bad")] * 2
     assert encoding.of == ["error", "error"]
