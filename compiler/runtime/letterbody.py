@@ -40,7 +40,11 @@ async def messages_of(body: bytes, decoding: Decoding) -> Batch:
 
 
 async def messages_of_json(payload: bytes, decoding: Decoding) -> Batch:
-    """Return the messages of an arrival that is JSON; of many others have their turn meanwhile."""
+    """Return the messages of a JSON array, or what else it is; of many others have their turn meanwhile.
+
+    Raises:
+        NotJson: it is none.
+    """
     if len(payload) >= SLICE:
         return await decode_large(payload, decoding)
     batch: Batch = decoding.decode(payload)

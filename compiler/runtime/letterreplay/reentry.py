@@ -19,7 +19,6 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.component.families import Stage
-from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue, Several
 from headrace.compiler.errors import FailureClass
 from headrace.compiler.formats import FormatMisfit, Intake
@@ -231,10 +230,11 @@ class InputReentry(ChainReentry):
         decoding = self._parts.decoding
         if arrival.is_json:
             return await messages_of_json(arrival.payload, decoding)
+        if self._format is None and self._component.fed_by == "posts":
+            posted = await messages_of_json(arrival.payload, decoding)
+            return posted if isinstance(posted, list) else [posted]
         if self._format is None:
-            message: JsonValue = decoding.decode(arrival.payload)
-            is_one = isinstance(self._component, PayloadInput) or not isinstance(message, list)
-            return [message] if is_one else message
+            return [decoding.decode(arrival.payload)]
         into, turn = Intake(len(arrival.payload)), WritingTurn(self._ctx.clock)
         for _ in self._format.slices(arrival.payload, into, decoding):
             await turn.end()

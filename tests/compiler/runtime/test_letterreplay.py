@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import weakref
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from headrace.compiler.runtime.letterreplay import letterreplay
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
 from headrace.compiler.runtime.letterreplay.replays import Replays
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
+from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.durable import Gated, engine_on, post
 from tests.compiler.runtime.lettered import lettered, lost, put_down
@@ -254,6 +257,25 @@ async def test_what_fails_further_on_where_the_disk_takes_nothing_stays_what_it_
         assert (figures.done, figures.failed) == (0, 1)
         assert [(x.place, x.content) for x in await put_down(it)] == [("transform[0]", [1])]
         assert lost(it) == {}
+
+
+@virtual
+async def test_a_post_that_ended_the_process_arrives_as_the_messages_that_it_has(
+    tmp_path: Path,
+) -> None:
+    durable, out = HttpInput.load({"durable": True}), Gated()
+    async with engine_on(tmp_path, lettered([takes(Gated(is_open=False))], inputs=[durable])) as it:
+        await post(it, [1, 2])
+    with closing(sqlite3.connect(tmp_path / "store" / "0" / "store.db")) as database, database:
+        database.execute("UPDATE entries SET deaths = 3")
+    async with engine_on(tmp_path, lettered([takes(out)], inputs=[durable])) as it:
+        await it.clock.sleep(5)
+        [letter] = await put_down(it)
+        figures = await Replaying(it).to_its_end()
+
+        assert (letter.place, letter.content) == ("process[0]", b"[1,2]")
+        assert (figures.done, out.messages) == (1, [1, 2])
+        assert await put_down(it) == []
 
 
 @virtual
