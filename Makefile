@@ -74,9 +74,8 @@ test-all: .venv/.tests console ## run the long tests, and the generated ones wit
 	$(call in_two_halves,--hypothesis-profile=full,--dist worksteal,(long or hypothesis))
 
 kills: KILLS = 50
-kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; half an hour)
-	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py \
-		tests/whole/durable/test_kills_of_posts.py tests/compiler/store/test_kill.py --timeout 0 -rP $(PYTEST)
+kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; an hour)
+	KILLS=$(KILLS) $(RUN_TESTS) $$(grep -rl --include='test_*.py' '"KILLS"' tests) --timeout 0 -rP $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services
