@@ -28,8 +28,9 @@ SHORT_ALONE = "timed and not long"
 LONG = "(long or hypothesis) and not timed"
 ALONE = (SHORT_ALONE, "timed and (long or hypothesis)")
 """What the verbs select."""
-PERHAPS_LONG = ("pytest.mark.long", "hypothesis", "schemathesis")
-"""One of them is in each file that has long or generated tests."""
+PERHAPS_LONG = ("pytest.mark.long", "hypothesis", "schemathesis", "tests.console.")
+"""One of them is in each file that has long or generated tests; those of the console are long in all looks
+but the first."""
 WHOLLY_LONG = tuple(
     f"\npytestmark = {begin}"
     for begin in ("pytest.mark.long\n", "[pytest.mark.long, ", "[\n    pytest.mark.long,\n")

@@ -37,4 +37,4 @@ def test_no_file_is_left_out_of_the_long_tests_that_has_some() -> None:
     for file in (*TESTS.rglob("test_*.py"), *TESTS.parent.glob("specs/*/test_*.py")):
         source = file.read_text()
         if not any(each in source for each in PERHAPS_LONG):
-            assert re.search(r"^\s*@(given|pytest.mark.long)", source, re.M) is None
+            assert re.search(r"^\s*@(given|pytest.mark.long)|: Console\b", source, re.M) is None

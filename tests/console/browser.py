@@ -45,9 +45,9 @@ class Look:
         return self.width < 700
 
 
-WIDE, DARK = Look("wide-light", 1440, 900, False), Look("wide-dark", 1440, 900, True)
-NARROW, NARROW_DARK = Look("narrow-light", 390, 844, False), Look("narrow-dark", 390, 844, True)
-LOOKS = (WIDE, DARK, NARROW, NARROW_DARK)
+WIDE, NARROW = Look("wide-light", 1440, 900, False), Look("narrow-dark", 390, 844, True)
+LOOKS = (WIDE, NARROW)
+"""Both sizes and both themes: a page has no rule for one size in one theme."""
 
 
 @contextmanager

@@ -4,9 +4,9 @@
     def test_...(console: Console) -> None:
         page = console.open()
 
-A test is run in one look, and where all tests are run in all four; `@wide_only` is for what a narrow page
-has not. A page that throws, says an error or breaks its policy fails any test, and so does one that ends
-with a barrier: in two looks, which have both themes and both sizes.
+A test is run in one look, and where all tests are run in another one as well; `@wide_only` is for what a
+narrow page has not. A page that throws, says an error or breaks its policy fails any test, and so does one
+that ends with a barrier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, expect
 from headrace.web.console import assets
 from tests.clients import PATIENCE
 from tests.console.barriers import hindering
-from tests.console.browser import LOOKS, NARROW_DARK, WIDE, Console, Look, chromium
+from tests.console.browser import LOOKS, WIDE, Console, Look, chromium
 from tests.console.plant import CONFIG, CONNECTIONS
 from tests.forked import serving
 from tests.server import Server
@@ -32,7 +32,7 @@ expect.set_options(timeout=PATIENCE * 1000)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of the page in every look; in all but the first where all tests are run."""
+    """Run a test of the page in every look; in all but the first only where all tests are run."""
     if "look" in metafunc.fixturenames:
         is_wide = metafunc.definition.get_closest_marker("wide_only")
         looks = [look for look in LOOKS if not (is_wide and look.is_narrow)]
@@ -100,7 +100,7 @@ def opened(
         for console in consoles:
             console.picture()
             assert console.faults() == []
-            if look in (WIDE, NARROW_DARK) and console.page.url.startswith(console.origin):
+            if console.page.url.startswith(console.origin):
                 assert hindering(console.page, is_narrow=look.is_narrow) == []
 
 
