@@ -8,6 +8,7 @@
     │   └── OutsideRoot
     ├── UnknownPipeline     nobody runs under that id
     ├── PipelineDeleted     it was deleted before it ran
+    ├── HistoryRefused      history cannot be kept as the settings say
     ├── UnknownStored       nothing is stored under that id
     ├── StoredInUse         what is stored has somebody who reads it
     ├── UnknownDeadLetter   no dead letter has that id, or nothing of it can be read
@@ -73,6 +74,10 @@ class PipelineExists(Refused):
         super().__init__([], None)
         self.pipeline = pipeline
         self.args = (f"a pipeline named '{pipeline}' is already running",)
+
+
+class HistoryRefused(HeadraceError):
+    """History is to go on after a restart, and there is no store that could keep it."""
 
 
 class BuildRefused(HeadraceError):

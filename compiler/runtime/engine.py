@@ -23,7 +23,7 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.config.storesettings import AS_USUAL, StoreSettings
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.errors import UnknownPipeline, UnknownReplay
+from headrace.compiler.errors import HistoryRefused, UnknownPipeline, UnknownReplay
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.capturing.captures import Capture, CaptureRequest
@@ -69,9 +69,11 @@ from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedletters import StoredLetters
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.store.storeerrors import StoreRefused
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.letterreplay.replays import Replays
+    from headrace.compiler.runtime.monitoring.durablehistory import DurableHistory
 
 SLICE = 20
 """Pipelines whose figures are told before messages have a turn: the text of each is encoded once."""
@@ -90,6 +92,7 @@ class Engine:
         base: Path | None = None,
         retention_seconds: int = DEFAULT_RETENTION,
         store: StoreSettings = AS_USUAL,
+        is_history_durable: bool = False,
         environment: Environment = REAL,
     ) -> None:
         self.clock = clock
@@ -102,6 +105,8 @@ class Engine:
             connections or {}, lambda name: naming(name, self.graph.configs())
         )
         self.history = History(clock, retention_seconds)
+        self._is_history_durable = is_history_durable
+        self._durable_history: DurableHistory | None = None
         self._feed = Feed(clock)
         self._pulses = Pulses(self._feed, self._pipelines, pulse_of)
         self._storage = Storage(
@@ -153,8 +158,28 @@ class Engine:
         return await self.changes.compile(config)
 
     async def load(self, program: Program) -> None:
-        """Compile all pipelines of a file, or none, as `GraphChanges.load` does."""
+        """Compile all pipelines of a file, or none, as `GraphChanges.load` does.
+
+        Raises:
+            HistoryRefused: history is to be durable, and there is no store for it.
+        """
+        if self._is_history_durable and self._durable_history is None:
+            self._durable_history = await self._history_of_before()
         await self.changes.load(program)
+        if self._durable_history is not None:
+            self._durable_history.begin()
+
+    async def _history_of_before(self) -> DurableHistory:
+        """Have history go on where it was when the process before ended."""
+        from headrace.compiler.runtime.monitoring.durablehistory import DurableHistory
+
+        try:
+            store = await self._storage.opened()
+        except StoreRefused as cause:
+            raise HistoryRefused(f"history cannot be durable: {cause}") from cause
+        kept = DurableHistory(self.clock, self.history, store)
+        await kept.load()
+        return kept
 
     async def dispose(self, pipeline: str) -> None:
         """End one pipeline, as `GraphChanges.dispose` does."""
@@ -372,6 +397,8 @@ class Engine:
         self._world.captures.end()
         await self.samples.close()
         await self.changes.dispose_all(deadline)
+        if self._durable_history is not None:
+            await self._durable_history.close()
         await self._storage.close()
         self.history.close()
         self._feed.close()

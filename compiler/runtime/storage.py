@@ -117,6 +117,19 @@ class Storage:
             if self._store is None and not self._is_closed and self._may_keep:
                 await self._open()
 
+    async def opened(self) -> Store:
+        """Return the store, which is opened if it is not: settings name it.
+
+        Raises:
+            StoreRefused: it cannot be.
+        """
+        async with self._opening:
+            if self._store is None and not self._is_closed and self._may_keep:
+                await self._open()
+        if self._store is None:
+            raise StoreRefused(self._refusal or "nothing can be kept without --data-dir")
+        return self._store
+
     @property
     def _may_keep(self) -> bool:
         return self._folder is not None or not self._is_real

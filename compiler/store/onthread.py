@@ -27,11 +27,16 @@ def commit(changes: Changes, room: Room | None, database: Database) -> None:
     """
     if not changes.is_new:
         on_the_reserve(room, lambda: database.commit(changes))
-        return
+    else:
+        _within_room(room, changes.bytes, lambda: database.commit(changes))
+
+
+def _within_room(room: Room | None, size: int, work: Callable[[], T]) -> T:
+    """Write so many bytes that are new; where there is no room for them, nothing of it."""
     if room is not None:
-        room.ask(changes.bytes)
+        room.ask(size)
     try:
-        database.commit(changes)
+        return work()
     except Exception as cause:
         if room is None or not is_full(cause):
             raise
@@ -56,6 +61,17 @@ def discard(queue: int, room: Room | None, database: Database) -> bool:
 def write(work: Callable[[sqlite3.Connection], T], room: Room | None, database: Database) -> T:
     """Write something of the letters that makes room, also on a full disk."""
     return on_the_reserve(room, lambda: database.write(work))
+
+
+def write_new(
+    work: Callable[[sqlite3.Connection], T], size: int, room: Room | None, database: Database
+) -> T:
+    """Write something of so many bytes that is new.
+
+    Raises:
+        StoreFull: there is no room.
+    """
+    return _within_room(room, size, lambda: database.write(work))
 
 
 def page(

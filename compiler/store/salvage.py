@@ -13,6 +13,7 @@ from pathlib import Path
 from re import fullmatch
 from typing import Any
 
+from headrace.compiler.store import historytable
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.lettertables import recount
 
@@ -25,7 +26,7 @@ _COLUMNS = ", ".join("?" * 9)
 def salvage(damaged: Path, file: Path) -> int:
     """Write what can be read of a damaged database into one that is new; return how much that is.
 
-    Units: rows of entries, and letters.
+    Units: rows of entries, letters, and rows of history.
 
     Raises:
         sqlite3.Error: the new one cannot be written.
@@ -64,6 +65,7 @@ def salvage(damaged: Path, file: Path) -> int:
                     _put(target, "bodies", body)
             for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"):
                 _number_letters_from(target, last)
+            count += historytable.copy(source, target)
             target.execute("COMMIT")
     return count
 

@@ -397,6 +397,38 @@ class Store:
         self._wait_for_quiet()
         return deleted
 
+    async def read_history(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read something of history; where it is damaged, what is left when that is made anew.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        return await self._repaired(lambda database: database.read(work))
+
+    async def write_history(self, work: Callable[[sqlite3.Connection], T], size: int) -> T:
+        """Write something of history, of so many bytes.
+
+        Raises:
+            StoreFailed: the store takes nothing now.
+        """
+        if self.state != "open" or self._is_closing:
+            raise self._refusal()
+        return await self._write(partial(onthread.write_new, work, size, self._room))
+
+    async def forget_history(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Have some of history go, also on a full disk.
+
+        Raises:
+            StoreFailed: it cannot be written.
+        """
+        self._may_give_back = True
+        return await self._repaired(partial(onthread.write, work, self._room))
+
+    def history_damaged(self, rows: int) -> None:
+        """Tell that rows of history are not what was written."""
+        self.damaged += rows
+        self._tell(f"{rows:,} rows of history are damaged")
+
     async def _repaired(self, work: Callable[[Database], T]) -> T:
         """Do something, again where the database had to be made anew for it."""
         try:

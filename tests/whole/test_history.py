@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST, PATIENCE, Gone
-from tests.server import Server, serving, settled
+from tests.server import Server, run, serving, settled
 
 FEED = {"id": "feed", "inputs": [{"type": "http"}]}
 
@@ -104,3 +105,60 @@ def test_a_short_memory_forgets_and_none_remembers_nothing(tmp_path: Path):
         assert sums(past(forgetful, "feed")) == (2, 2, 0)
         assert past(empty, "feed")["buckets"] == past(empty, "feed", "fine")["buckets"] == []
         until(lambda: past(forgetful, "feed")["buckets"] == [])
+
+
+@pytest.mark.long
+def test_durable_history_goes_on_after_a_stop_and_after_a_kill(tmp_path: Path):
+    options = [*settled(tmp_path, history={"durable": True}), "--data-dir", "data"]
+    gone = {**FEED, "id": "gone"}
+    with serving(tmp_path, [FEED, gone], *options) as server:
+        server.post("feed", [1, 2, 3])
+        server.post("gone", 1)
+        delete(server, "gone")
+        until(lambda: sums(past(server, "feed")) == (3, 3, 0))
+        before = past(server, "feed")["buckets"]
+        assert server.stop() == 0
+    with serving(tmp_path, [FEED], *options) as server:
+        told = past(server, "feed")["buckets"]
+        assert told[: len(before)] == before  # and the minute that came meanwhile, if one did
+        assert sums(past(server, "feed", "fine")) == (3, 3, 0)
+        assert sums(past(server, "gone")) == (1, 1, 0)
+        server.post("feed", [1, 2])
+        until(lambda: sums(past(server, "feed")) == (5, 5, 0))
+        server.signal(signal.SIGKILL)
+        server.ended()
+    with serving(tmp_path, [FEED], *options) as server:
+        inbound, outbound, errors = sums(past(server, "feed"))
+        assert (
+            3 <= inbound == outbound <= 5
+        )  # what was counted in the seconds before it may be gone
+        assert errors == 0
+        fine = past(server, "feed", "fine")["buckets"]
+        assert [each["start"] for each in fine] == [
+            fine[0]["start"] + 5 * place for place in range(len(fine))
+        ]
+
+
+@pytest.mark.long
+def test_durable_history_without_a_place_for_it_is_refused_in_words(tmp_path: Path):
+    options = settled(tmp_path, history={"durable": True})
+    nowhere = run(tmp_path, "serve", "--listen", f"{HOST}:0", *options)
+    assert nowhere.returncode == 1
+    file = tmp_path / "server.json"
+    assert nowhere.stderr == (
+        f"{file}:1:14: history.durable: nothing can be kept without --data-dir\n"
+    )
+    checked = run(tmp_path, "check", *options)
+    assert (checked.returncode, checked.stdout) == (
+        0,
+        nowhere.stderr.replace("nothing can", "warning: nothing can"),
+    )
+
+    options += ["--data-dir", "data"]
+    with serving(tmp_path, [FEED], *options):
+        second = run(tmp_path, "serve", "--listen", f"{HOST}:0", *options)
+    assert second.returncode == 1
+    store = tmp_path / "data" / "store" / "0"
+    assert second.stderr == (
+        f"headrace: history cannot be durable: the store '{store}' is in use by another process\n"
+    )

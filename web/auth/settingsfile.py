@@ -12,10 +12,18 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.component.drafts import is_refused, loaded
+from headrace.compiler.component.durable import nowhere
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.config.storesettings import AS_USUAL, StoreSettings
 from headrace.compiler.lint.remarks import taken_literally
-from headrace.compiler.schema.fields import Choice, Identifier, Integer, SecretText, refused
+from headrace.compiler.schema.fields import (
+    Boolean,
+    Choice,
+    Identifier,
+    Integer,
+    SecretText,
+    refused,
+)
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf, settings, settings_of
@@ -192,13 +200,30 @@ class JwtAuth(AuthSettings, tag="jwt"):
 
 
 class HistorySettings(Record):
-    """What is recorded of every pipeline, in memory."""
+    """What is recorded of every pipeline."""
 
     retention_secs: int = option(
         Integer(max=MOST_RETENTION),
         "Seconds that counts and failures are kept; 0: nothing is recorded.",
         default=DEFAULT_RETENTION,
     )
+    durable: bool = option(
+        Boolean(),
+        "Whether counts go on after a restart: every 30 seconds they are written to the store in"
+        " --data-dir.",
+        default=False,
+        additive=True,
+        elsewhere="persistent persist retain",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """What is not recorded cannot go on."""
+        if self.durable and not self.retention_secs:
+            yield Fault(
+                "conflict",
+                "with 'retention_secs' 0 nothing is recorded that could be 'durable'",
+                expected="'retention_secs' of at least 1, or no 'durable'",
+            )
 
 
 class SessionSettings(Record):
@@ -246,18 +271,25 @@ class ServerSettings(Record):
 
 
 def load_settings(
-    document: Document, secrets: Secrets | None, *, is_starting: bool
+    document: Document,
+    secrets: Secrets | None,
+    *,
+    is_starting: bool,
+    has_data_dir: bool = True,
 ) -> tuple[ServerSettings | None, list[Diagnostic]]:
     """Read the settings of a server, and tell all that is wrong with them.
 
     Passwords are judged by what ``secrets`` resolves them to, if it is given. Those that nothing
-    answers are warned of, unless a server ``is_starting``, which needs them.
+    answers are warned of, unless a server ``is_starting``, which needs them. So is what is to be kept
+    where that ``has_data_dir`` not.
     """
     site = Site(document)
     built, values, faults = loaded(ServerSettings, document.value)
     said = [_unquoted(fault, site.diagnose(_without_query(fault))) for fault in faults]
     said += map(site.diagnose, taken_literally(settings(ServerSettings, values)))
     unresolved = Severity.ERROR if is_starting else Severity.WARNING
+    if built is not None and built.history.durable and not has_data_dir:
+        said.append(site.inside("history").diagnose(nowhere("durable", unresolved)))
     for path, account in _accounts(document.value):
         diagnose = site.inside(*path).diagnose
         said += map(diagnose, taken_literally(settings_of(account)))

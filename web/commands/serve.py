@@ -27,7 +27,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.config.program import Program
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.errors import HeadraceError, Refused
+from headrace.compiler.errors import HeadraceError, HistoryRefused, Refused
 from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.text.render import render, style_for
@@ -142,6 +142,7 @@ async def _run(
         base=loaded.base,
         retention_seconds=loaded.settings.history.retention_secs,
         store=loaded.settings.store,
+        is_history_durable=loaded.settings.history.durable,
     )
     service = Service(
         engine, known, clock, authenticator, loaded.settings.console, files=loaded.files
@@ -178,7 +179,10 @@ async def _serve(
         ingest=Ingest(service),
     )
     _end_on_signal(asyncio.get_running_loop(), server)
-    await engine.load(program)
+    try:
+        await engine.load(program)
+    except HistoryRefused as cause:
+        raise NotStarted(str(cause)) from cause
     service.filing.loaded(loaded.layout)
     try:
         await server.serve(sockets=[listener])

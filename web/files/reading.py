@@ -118,7 +118,12 @@ def load(
         )
     secrets = loaded.take_secrets()
     if files.settings is not None:
-        settings_of = partial(load_settings, secrets=secrets, is_starting=is_starting)
+        settings_of = partial(
+            load_settings,
+            secrets=secrets,
+            is_starting=is_starting,
+            has_data_dir=data_dir is not None,
+        )
         settings = loaded.take(files.settings, settings_of, is_secret=True)
         loaded.settings = settings or loaded.settings
     loaded.take_program(catalogue, secrets)

@@ -6,14 +6,14 @@ counted since the last reading lands in the bucket of the reading. Passing messa
 
 A record belongs to an id. A pipeline that ends is read once more, and its record stands still: it is
 answered until its last activity is older than history goes back, and goes on when a pipeline is
-created under the id again. Memory only.
+created under the id again. All of it is in memory; `DurableHistory` has the counts outlast the process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -100,6 +100,18 @@ class History:
         self._lives: dict[Life, None] = {}
         self._ended: dict[str, int] = {}  # records that stand still, with their bytes
         self._timer: asyncio.TimerHandle | None = None
+        self.hear_dropped: Callable[[str], object] = lambda _: None
+        """Called with an id whose record is dropped."""
+
+    @property
+    def seconds(self) -> int:
+        """How far back it goes."""
+        return self._seconds
+
+    @property
+    def records(self) -> Mapping[str, PipelineRecord]:
+        """The records that there are, by id."""
+        return self._records
 
     def signatures(self) -> Signatures:
         """Return the table that a pipeline fails into before it runs."""
@@ -109,9 +121,7 @@ class History:
         """Record a pipeline from now on, and what failed while it came up: its first reading."""
         if not self._seconds:
             return None
-        if id not in self._records:
-            self._records[id] = PipelineRecord(id, self._clock, self._seconds)
-        record = self._records[id]
+        record = self.record(id)
         record.lives += 1
         record.signatures.absorb(failures.table)
         failures.table = record.signatures
@@ -122,6 +132,21 @@ class History:
         if self._timer is None:
             self._wait()
         return life
+
+    def record(self, id: str) -> PipelineRecord:
+        """Return the record of an id, which is made if it is not there."""
+        if id not in self._records:
+            self._records[id] = PipelineRecord(id, self._clock, self._seconds)
+        return self._records[id]
+
+    def settle(self) -> None:
+        """Have records stand still that were made for pipelines before they ran, and do not run."""
+        still = [id for id, each in self._records.items() if not each.lives]
+        for id in sorted(still, key=lambda id: self._records[id].was_active_at):
+            self._ended.setdefault(id, self._records[id].size)
+        self._forget(self._clock.seconds())
+        if self._records and self._timer is None:
+            self._wait()
 
     def end(self, life: Life) -> None:
         """Read a pipeline for the last time; its record stands still unless another has the id."""
@@ -204,6 +229,7 @@ class History:
 
     def _drop(self, id: str) -> int:
         del self._records[id]
+        self.hear_dropped(id)
         return self._ended.pop(id)
 
     def _wait(self) -> None:

@@ -7,7 +7,7 @@ memory: nothing before the first count, and zeros after the last one are added w
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Annotated, Literal
 
@@ -86,6 +86,30 @@ class Ring:
                 self._counts = array("Q", self._counts)
                 self._counts[kind] += count
 
+    def counted(self, first: int, last: int) -> tuple[int, list[int]]:
+        """Return the number of a bucket, and the counts from it on: all there are from one to another.
+
+        In the buckets before it, and behind these, nothing was counted.
+        """
+        start = max(first, self._first)
+        counts = self._counts[_KINDS * (start - self._first) : _KINDS * (last + 1 - self._first)]
+        return start, counts.tolist()
+
+    def restore(self, number: int, counts: list[int]) -> None:
+        """Take on the counts of buckets from a number on, which come in order, once each."""
+        end = number + len(counts) // _KINDS
+        if not counts or end <= self._first:
+            return
+        self.add((end - 1) * self.width, (0, 0, 0))  # makes room for them
+        first = max(number, self._first)
+        restored = counts[_KINDS * (first - number) :]
+        place = _KINDS * (first - self._first)
+        try:
+            self._counts[place:] = array(self._counts.typecode, restored)
+        except OverflowError:
+            self._counts = array("Q", self._counts)
+            self._counts[place:] = array("Q", restored)
+
     def until(self, at: float) -> TimeBuckets:
         """Return the buckets up to the one of a moment, which need not be over."""
         number = int(at // self.width)
@@ -120,7 +144,17 @@ class Ring:
 class PipelineRecord:
     """The past of one id. It goes on when a pipeline is created again under it."""
 
-    __slots__ = ("_at", "_id", "_rings", "_seconds", "lives", "signatures", "was_active_at")
+    __slots__ = (
+        "_at",
+        "_id",
+        "_rings",
+        "_seconds",
+        "began_at",
+        "changes",
+        "lives",
+        "signatures",
+        "was_active_at",
+    )
 
     def __init__(self, id: str, clock: Clock, seconds: int) -> None:
         self._id = id
@@ -132,6 +166,10 @@ class PipelineRecord:
         """How many pipelines count under this id: two while one of them is still ending."""
         self.was_active_at = 0.0
         """When something was counted last; 0 when nothing ever was. Units: seconds since 1970."""
+        self.began_at = 0.0
+        """When something was added first. Units: seconds since 1970."""
+        self.changes = 0
+        """How often something was counted."""
 
     def add(self, at: float, counts: Counts) -> None:
         """Add what was counted since the last time.
@@ -141,14 +179,40 @@ class PipelineRecord:
         """
         at = self._at = max(at, self._at)
         if not self._rings:
-            spans = {"coarse": self._seconds, "fine": min(FINE_SECONDS, self._seconds)}
-            self._rings = {
-                name: Ring(width, ceil(spans[name] / width), at) for name, width in WIDTHS.items()
-            }
+            self._begin(at)
         if any(counts):
             self.was_active_at = at
+            self.changes += 1
             for ring in self._rings.values():
                 ring.add(at, counts)
+
+    def _begin(self, at: float) -> None:
+        self.began_at = at
+        spans = {"coarse": self._seconds, "fine": min(FINE_SECONDS, self._seconds)}
+        self._rings = {
+            name: Ring(width, ceil(spans[name] / width), at) for name, width in WIDTHS.items()
+        }
+
+    def restore(
+        self, resolution: Resolution, began_at: int, number: int, counts: list[int]
+    ) -> None:
+        """Take on what was counted before, in buckets from a number on, by who ``began_at`` a moment.
+
+        They come in order, before anything is added.
+        """
+        if not self._rings:
+            self._begin(began_at)
+        self._rings[resolution].restore(number, counts)
+        self._at = max(self._at, began_at)
+        if any(counts):
+            last = max(place for place, count in enumerate(counts) if count) // _KINDS
+            self.was_active_at = max(self.was_active_at, (number + last) * WIDTHS[resolution])
+            self._at = max(self._at, self.was_active_at)
+
+    @property
+    def rings(self) -> Mapping[Resolution, Ring]:
+        """What was counted; nothing before the first time that anything was added."""
+        return self._rings
 
     def buckets(self, resolution: Resolution) -> TimeBuckets:
         """Return what was counted when, up to the last time that anything was added."""

@@ -273,5 +273,38 @@ async def letters_are_refused_and_deleted_on_a_full_disk(folder: Path) -> None:
     await disk.store.close()
 
 
+async def history_goes_on_in_memory_and_is_written_when_there_is_room(folder: Path) -> None:
+    from headrace.compiler.runtime.monitoring.durablehistory import DurableHistory
+    from headrace.compiler.runtime.monitoring.pipelinehistory import History
+    from tests.compiler.runtime.counting import Counting, rows
+
+    disk = Disk(folder)
+    await disk.open()
+    history = History(disk.clock)
+    durable = DurableHistory(disk.clock, history, disk.store)
+    await durable.load()
+    one = Counting(history).begin()
+    durable.begin()
+    one.count(1)
+    await disk.fill_up()
+    refused = disk.store.failures
+    one.count(2)
+    await disk.clock.sleep(100)
+    assert sum(row[1] for row in rows(history)) == 3
+    assert disk.store.state == "full", disk.store.why
+
+    disk.ballast.unlink()
+    await disk.clock.sleep(40)
+    assert disk.store.state == "open", disk.store.why
+    assert refused
+    history.close()
+    kill(disk.store)
+    await disk.open()
+    history = History(disk.clock)
+    await DurableHistory(disk.clock, history, disk.store).load()
+    assert sum(row[1] for row in rows(history)) == 3
+    await disk.store.close()
+
+
 if __name__ == "__main__":
     run_virtual(partial(globals()[sys.argv[1]], Path(sys.argv[2])))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.store import historytable
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
@@ -112,6 +113,7 @@ def test_what_is_written_is_of_the_format_that_is_recorded() -> None:
 
 def test_the_page_has_every_table_and_column() -> None:
     database = Database(None, "power", lambda: 0)
+    database.write(lambda run: historytable.write(run, []))
     ours = "type = 'table' AND name NOT LIKE 'sqlite_%'"
     made = database._run.execute(f"SELECT name FROM sqlite_master WHERE {ours}").fetchall()
     columns = {

@@ -184,6 +184,11 @@ def test_what_is_wrong_about_auth(tmp_path: Path, auth: Any, wrong: Any) -> None
     [
         ({"history": {"retention_secs": -1}}, [("out-of-range", "history.retention_secs")]),
         ({"history": {"retention_secs": 604_801}}, [("out-of-range", "history.retention_secs")]),
+        (
+            {"history": {"retention_secs": 0, "durable": True}},
+            [("conflict", "history")],
+        ),
+        ({"history": {"durable": 1}}, [("wrong-type", "history.durable")]),
         ({"history": {"retention_secs": 1.0}}, [("wrong-type", "history.retention_secs")]),
         ({"history": {"retention_secs": "1"}}, [("wrong-type", "history.retention_secs")]),
         ({"history": {"retention": 1}}, [("unknown-key", "history.retention")]),
