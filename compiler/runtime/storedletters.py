@@ -84,15 +84,9 @@ class StoredLetters:
             raise UnknownDeadLetter(pipeline, id)
         if (found := whole.found) is None:
             raise UnknownDeadLetter(pipeline, id, is_damaged=True)
-        letter, body = found.letter, whole.body
-        if letter.pipeline != storable(pipeline):
+        if found.letter.pipeline != storable(pipeline):
             raise UnknownDeadLetter(pipeline, id)
-        entry = _entry(found)
-        if body is None or letter.component is not None:  # as `letterbody` has it
-            return StoredLetter(entry, body, START, None)
-        start, is_message = start_of_payload(body)
-        metadata = encode(origin_of_entry(0, body).describe())
-        return StoredLetter(entry, body, start, StoredPayload(is_message, metadata))
+        return stored_letter(found, whole.body)
 
     async def delete(self, pipeline: str, ids: Sequence[int]) -> int:
         """Delete those of some letters that are of a pipeline; return how many that were.
@@ -123,6 +117,21 @@ class StoredLetters:
             for pipeline in records.pipelines()
             for stage, amount in records.amounts(pipeline).items()
         ]
+
+
+def stored_letter(found: FoundLetter, body: bytes | None) -> StoredLetter:
+    """Return what is told of a letter and its body; None: that is damaged."""
+    entry = _entry(found)
+    if body is None or found.letter.component is not None:  # as `letterbody` has it
+        return StoredLetter(entry, body, START, None)
+    return StoredLetter(entry, body, *stored_payload(body))
+
+
+def stored_payload(body: bytes) -> tuple[int, StoredPayload]:
+    """Return where in an arrival its payload begins, and what is known of that."""
+    start, is_message = start_of_payload(body)
+    metadata = encode(origin_of_entry(0, body).describe())
+    return start, StoredPayload(is_message, metadata)
 
 
 def _signature(of: LetterSignature) -> DeadLetterSignature:

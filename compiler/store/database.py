@@ -58,14 +58,17 @@ _NEW = (
     f"PRAGMA page_size = {PAGE_BYTES}",
     "PRAGMA auto_vacuum = INCREMENTAL",  # before the first table; writes, whatever it was
 )
+_SETTINGS_TO_READ = (
+    "PRAGMA mmap_size = 0",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+)
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     f"PRAGMA wal_autocheckpoint = {LOG_PAGES}",
     f"PRAGMA journal_size_limit = {LOG_PAGES * PAGE_BYTES}",
     "PRAGMA secure_delete = OFF",
-    "PRAGMA mmap_size = 0",
-    "PRAGMA trusted_schema = OFF",
-    "PRAGMA cell_size_check = ON",
+    *_SETTINGS_TO_READ,
 )
 _SYNC = {"power": "FULL", "process": "NORMAL"}
 _PAGE = (
@@ -105,12 +108,19 @@ class Database:
     """An open database."""
 
     def __init__(
-        self, file: Path | None, sync: Sync, now: Callable[[], float], *, is_again: bool = False
+        self,
+        file: Path | None,
+        sync: Sync,
+        now: Callable[[], float],
+        *,
+        is_again: bool = False,
+        is_only_read: bool = False,
     ) -> None:
         """Open the database of a file, or one in memory; make what is not there.
 
         ``now`` returns the time. Units: seconds since 1970.
         ``is_again``: what is under way is under way in this very process, which has not ended.
+        ``is_only_read``: nothing is made, and nothing of the file and its log is changed.
 
         Raises:
             StoreRefused: it is of a newer version.
@@ -122,15 +132,22 @@ class Database:
                 f"{'.'.join(map(str, OLDEST_SQLITE))} or newer"
             )
         self.file, self._now = file, now
+        only_read = (
+            "" if file is None or not is_only_read else f"{file.absolute().as_uri()}?mode=ro"
+        )
         self._run: sqlite3.Connection = sqlite3.connect(
-            ":memory:" if file is None else file,
+            only_read or file or ":memory:",
+            uri=bool(only_read),
             timeout=0,
             isolation_level=None,
             check_same_thread=False,  # one after the other
         )
         self._run.text_factory = _text
         try:
-            self._settle(sync, is_again)
+            if is_only_read:
+                self._settle_to_read()
+            else:
+                self._settle(sync, is_again)
             self._opened = self._inodes()
         except BaseException:
             self._run.close()
@@ -139,11 +156,7 @@ class Database:
     def _settle(self, sync: Sync, is_again: bool) -> None:
         execute = self._run.execute
         execute(_ALONE)
-        [version] = execute("PRAGMA user_version").fetchone()
-        if version > FORMAT:
-            raise StoreRefused(
-                f"the store is of version {version}, and this headrace knows versions up to {FORMAT}"
-            )
+        version = self._version()
         for setting in (*(_NEW if version == 0 else ()), *_SETTINGS):
             execute(setting)
         execute(f"PRAGMA synchronous = {_SYNC[sync]}")
@@ -176,6 +189,25 @@ class Database:
             self.touch()
         self.id: str = (execute("SELECT id FROM store").fetchone() or ("",))[0]
         """What tells it from all other stores."""
+
+    def _settle_to_read(self) -> None:
+        for setting in _SETTINGS_TO_READ:
+            self._run.execute(setting)
+        self._version()
+
+    def _version(self) -> int:
+        """Return the version of what is there.
+
+        Raises:
+            StoreRefused: it is newer than this headrace.
+        """
+        version: int
+        [version] = self._run.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            raise StoreRefused(
+                f"the store is of version {version}, and this headrace knows versions up to {FORMAT}"
+            )
+        return version
 
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""

@@ -21,6 +21,7 @@ from headrace.web.commands import authoringcommands
 from headrace.web.commands.arguments import ADDRESS, FILE, HostPort, format_option, told_of_failing
 from headrace.web.commands.collecting import collect_late
 from headrace.web.commands.lettercommands import dead_letters
+from headrace.web.commands.storecommands import store
 
 FILES = ("config", "connections", "settings", "tests")
 """The files that are written by hand, and have a schema."""
@@ -68,6 +69,7 @@ def commands() -> None:
 for each in authoringcommands.ALL:
     commands.add_command(each)
 commands.add_command(dead_letters)
+commands.add_command(store)
 
 
 @commands.command()
