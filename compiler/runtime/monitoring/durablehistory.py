@@ -20,7 +20,7 @@ import msgspec
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.pipelinehistory import History
+from headrace.compiler.runtime.monitoring.pipelinehistory import SLICE, History
 from headrace.compiler.runtime.monitoring.pipelinerecord import (
     FINE_SECONDS,
     WIDTHS,
@@ -113,6 +113,8 @@ class DurableHistory:
                 continue
             written[id] = _Written(record.changes, record.was_active_at)
             rows += _rows(id, record, known)
+            if len(written) % SLICE == 0:
+                await self._clock.sleep(0)
             if len(rows) >= ROWS_OF_A_COMMIT:
                 await self._commit(rows, written)
                 rows, written = [], {}

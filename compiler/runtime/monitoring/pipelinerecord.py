@@ -205,7 +205,7 @@ class PipelineRecord:
         self._rings[resolution].restore(number, counts)
         self._at = max(self._at, began_at)
         if any(counts):
-            last = max(place for place, count in enumerate(counts) if count) // _KINDS
+            last = next(at for at in reversed(range(len(counts))) if counts[at]) // _KINDS
             self.was_active_at = max(self.was_active_at, (number + last) * WIDTHS[resolution])
             self._at = max(self._at, self.was_active_at)
 

@@ -53,6 +53,9 @@ async def keep(folder: Path, *, is_killed: bool = True) -> None:
     await store.written()
     await aside.append(packed(b"2", {}, AT * 1000)).stored()
     await aside.end()
+    large = await Journal.open(store, "large", "http", "journal", ROOM)
+    for number in range(3):
+        await large.append(packed(b"%d" % number * 600_000, {}, AT * 1000)).stored()
     records = Records(store)
     await records.append(letter(pipeline="out", component=0), ENTRY, ROOM).stored()
     arrival = packed(b"no JSON\n", {}, AT * 1000)
@@ -101,9 +104,10 @@ def test_it_is_told_how_much_is_kept_and_nothing_of_what_it_is(kept: Path) -> No
         (1, "journal", 2),
         (2, "queue", 300),
         (3, "journal", 1),
+        (4, "journal", 3),
     ]
     assert told["parts"][0]["pipeline_id"] == "größe"
-    assert [each["ended"] is None for each in told["parts"]] == [True, True, False]
+    assert [each["ended"] is None for each in told["parts"]] == [True, True, False, True]
     [aside] = told["aside"]
     assert (aside["id"], aside["pipeline_id"], aside["why"]) == (3, "ended", "process")
     assert [(each["pipeline_id"], each["count"]) for each in told["dead_letters"]] == [
@@ -196,6 +200,7 @@ def test_the_entries_of_a_part_are_written_one_a_line(kept: Path, tmp_path: Path
         ("2", None),
         ("1", "process"),
     ]
+    assert [each["payload"][:2] for each in lines(invoked("export", kept, 4))] == ["00", "11", "22"]
     assert file.read_text() == queue.stdout
     assert file.stat().st_mode & 0o777 == 0o600
     assert "300 entries written" in written.stderr
@@ -223,14 +228,18 @@ def test_what_is_damaged_is_left_out_and_told(kept: Path) -> None:
     damage(
         kept,
         "UPDATE entries SET body = x'00' WHERE n = 1",
+        "UPDATE aside SET at = 1",
         "UPDATE letters SET detail = 'wrong' WHERE id = 1",
     )
 
+    aside = invoked("export", kept, 3)
     entries, letters = invoked("export", kept, 1), invoked("export", kept, "--dead-letters")
 
     assert (entries.exit_code, letters.exit_code) == (1, 1)
     assert [each["number"] for each in lines(entries)] == [1]
     assert entries.stderr.startswith("row 1: 1 entries are damaged\n")
+    assert (aside.exit_code, [each["payload"] for each in lines(aside)]) == (1, ["2"])
+    assert "which was set aside (process), is damaged\n" in aside.stderr
     assert [each["id"] for each in lines(letters)] == [2]
     assert letters.stderr.startswith("letter 1 is damaged\n")
 
@@ -244,13 +253,13 @@ def test_a_part_is_given_up_and_nothing_else(kept: Path) -> None:
         " set aside (process)\n",
     )
     told = json.loads(invoked("show", kept, "--format", "json").stdout)
-    assert [(each["id"], each["entries"]) for each in told["parts"]] == [(1, 2), (2, 300)]
+    assert [(each["id"], each["entries"]) for each in told["parts"]] == [(1, 2), (2, 300), (4, 3)]
     assert told["aside"] == []
     assert told["is_closed"]
     again = invoked("discard", kept, 3)
     assert (again.exit_code, again.stderr) == (
         5,
-        "there is no part 3 in the store: expected one of 1, 2\n",
+        "there is no part 3 in the store: expected one of 1, 2, 4\n",
     )
 
 
