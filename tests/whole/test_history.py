@@ -157,6 +157,10 @@ def test_durable_history_without_a_place_for_it_is_refused_in_words(tmp_path: Pa
     options += ["--data-dir", "data"]
     with serving(tmp_path, [FEED], *options):
         second = run(tmp_path, "serve", "--listen", f"{HOST}:0", *options)
+        looked = run(tmp_path, "store", "check", "data")
+    assert (looked.returncode, looked.stdout) == (1, "")
+    assert "is in use by another process: stop the server that has it" in looked.stderr
+    assert run(tmp_path, "store", "check", "data").stdout == "nothing is damaged\n"
     assert second.returncode == 1
     store = tmp_path / "data" / "store" / "0"
     assert second.stderr == (

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,12 +35,16 @@ from headrace.compiler.store.storeerrors import StoreFailed
 from headrace.compiler.store.writer import Store
 from headrace.compiler.timestamps import rfc3339_of_seconds
 
+T = TypeVar("T")
+
 log = logging.getLogger("headrace.store")
 
 WRITE_SECONDS = 30.0
 """How often what was counted is written: so much of it a kill may cost."""
 ROW_SECONDS: dict[Resolution, int] = {"coarse": 3600, "fine": 300}
 """What one row has."""
+READ_SECONDS = 10.0
+"""How long a start waits for each piece of it: a disk that does not answer is not to keep a server down."""
 ROWS_OF_A_COMMIT = 256
 """What else is to be committed waits for so many rows at most."""
 AHEAD_SECONDS = 60
@@ -78,8 +83,9 @@ class DurableHistory:
         """
         try:
             await self._read()
-        except StoreFailed as cause:
-            log.error("history cannot be read, and begins anew: %s", cause)
+        except (StoreFailed, TimeoutError) as cause:
+            why = str(cause) or f"the disk has not answered for {READ_SECONDS:g} s"
+            log.error("history cannot be read, and begins anew: %s", why)
         for id, record in self._history.records.items():
             self._written[id] = _Written(record.changes, record.was_active_at)
 
@@ -150,12 +156,12 @@ class DurableHistory:
             stretch = ROW_SECONDS[resolution]
             for start in range(self._oldest(resolution, now), end, stretch):
                 read = partial(historytable.read, width=width, start=start, end=start + stretch)
-                rows, wrong = await self._store.read_history(read)
+                rows, wrong = await self._asked(read)
                 damaged += wrong
                 for row in rows:
                     ahead += self._take(row, resolution, end)
         elsewhere = partial(historytable.elsewhere, widths=[*WIDTHS.values()], end=end)
-        ahead += await self._store.read_history(elsewhere)
+        ahead += await self._asked(elsewhere)
         if damaged:
             self._store.history_damaged(damaged)
         if ahead:
@@ -164,6 +170,10 @@ class DurableHistory:
                 f"{ahead:,}",
                 rfc3339_of_seconds(int(now)),
             )
+
+    async def _asked(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        async with self._clock.timeout(READ_SECONDS):
+            return await self._store.read_history(work)
 
     def _take(self, row: HistoryRow, resolution: Resolution, end: int) -> bool:
         """Take on a row; return whether some of it is of a time that is yet to come."""

@@ -293,6 +293,22 @@ async def test_history_outlives_a_database_that_is_made_anew(tmp_path: Path) -> 
 
 
 @virtual
+async def test_where_it_cannot_be_read_it_begins_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = Kept(tmp_path)
+    await kept.start()
+    [one] = kept.begin("p")
+    one.count(1)
+    await kept.stop()
+
+    await DurableHistory(kept.clock, again := History(kept.clock), kept.store).load()
+
+    assert rows(again) == []
+    assert "history cannot be read, and begins anew: the store is closed" in caplog.text
+
+
+@virtual
 async def test_what_made_room_for_others_is_deleted(tmp_path: Path) -> None:
     kept = Kept(tmp_path, most_ended_bytes=10_000)
     await kept.start()
