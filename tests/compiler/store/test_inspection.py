@@ -22,7 +22,7 @@ from tests.compiler.store.letters import PLAIN, ROOM
 from tests.compiler.store.test_damage import flip
 from tests.virtual import virtual
 
-TIMES = 60
+TIMES = 40
 
 
 @pytest.fixture(scope="module")
