@@ -56,9 +56,10 @@ from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.claims import Claims
-from headrace.compiler.runtime.deadletters import DeadLetters, FailedPlace
+from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
+from headrace.compiler.runtime.failedparts import FailedPlace
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.monitoring.failures import About, Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
@@ -300,7 +301,7 @@ class ComponentContext:
         if letters is None:
             action()
         else:
-            letters.when_kept(action)
+            letters.keeping.when_kept(action)
 
     def keep_entry(self, why: str, entry: bytes, messages: int) -> Group | None:
         """Put down as a dead letter a stored entry that has ended the process again and again.

@@ -25,7 +25,8 @@ from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.deadletters import DeadLetters, targets_of
+from headrace.compiler.runtime.deadletters import DeadLetters
+from headrace.compiler.runtime.failedparts import targets_of
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
@@ -279,7 +280,7 @@ class Pipeline:
         for each in self.parts.writers:
             await each.drain()
         if self.parts.letters is not None:
-            await self.parts.letters.drained()
+            await self.parts.letters.keeping.drained()
         if self._world.owing.owes(self.id):
             self._is_drained.set()
             await self._world.owing.written(self.id)
@@ -402,7 +403,7 @@ class Pipeline:
             self._finishing.cancel()
         abandoned += sum(each.abandon() for each in self.parts.writers)
         if self.parts.letters is not None:
-            abandoned += self.parts.letters.abandon(comes_again=self.parts.comes_again)
+            abandoned += self.parts.letters.keeping.abandon(comes_again=self.parts.comes_again)
         if not self.parts.comes_again:
             self.lost += abandoned
         if self._lifecycle.phase is Phase.STOPPING:

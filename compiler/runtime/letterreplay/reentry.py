@@ -172,7 +172,7 @@ class ChainReentry(Reentry):
 
     async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
         """See `Reentry.send`; what fails further on is on the disk before it is through."""
-        return await super().send(batch, partial(self._letters.when_kept, through))
+        return await super().send(batch, partial(self._letters.keeping.when_kept, through))
 
     def _hand(self, delivery: Delivery) -> None:
         assert self._observer is not None

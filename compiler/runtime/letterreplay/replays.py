@@ -16,7 +16,7 @@ from headrace.compiler.errors import (
     UnknownPipeline,
 )
 from headrace.compiler.largejson import SLICE, decode_large
-from headrace.compiler.runtime.deadletters import FailedPlace, targets_of
+from headrace.compiler.runtime.failedparts import FailedPlace, targets_of
 from headrace.compiler.runtime.letterreplay.letterreplay import LetterReplay, target_of
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures

@@ -16,7 +16,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, Refused, Unreachable
-from headrace.compiler.runtime import deadletters
+from headrace.compiler.runtime import deadletters, letterkeeping
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterbody import arrival_of
 from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
@@ -499,7 +499,7 @@ async def test_one_that_could_never_fit_is_lost_and_holds_up_nobody(tmp_path: Pa
 async def test_of_what_comes_faster_than_the_disk_takes_it_so_much_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(deadletters, "MOST_BYTES_COMING", 100)
+    monkeypatch.setattr(letterkeeping, "MOST_BYTES_COMING", 100)
     monkeypatch.setattr(deadletters, "MOST_COMING", 5)
     async with engine_on(tmp_path, lettered([], [casts()])) as it:
         records = it._storage.records
