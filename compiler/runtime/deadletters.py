@@ -19,7 +19,7 @@ from headrace.compiler.clock import EPOCH, MICROSECOND, Clock
 from headrace.compiler.component.deadletteroptions import DeadLetterOptions
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch
-from headrace.compiler.errors import FailureClass
+from headrace.compiler.errors import FailureClass, worded
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.runtime.failedparts import FailedPart, FailedPlace, PutDown, alike
@@ -115,7 +115,17 @@ class DeadLetters:
             at = self._clock.micros()
             for detail, messages in alike(lost):
                 self._come(
-                    FailedPart(0, place, message, failure, detail, lost.reason, at, messages)
+                    FailedPart(
+                        0,
+                        place,
+                        message,
+                        failure,
+                        detail,
+                        lost.reason,
+                        at,
+                        messages,
+                        batch=lost.messages,
+                    )
                 )
 
     def _arrived(
@@ -143,7 +153,7 @@ class DeadLetters:
             self._weight_coming += len(messages)
             return
         self._come(
-            FailedPart(0, place, message, failure, None, "error", at, messages, payload, told)
+            FailedPart(0, place, message, failure, None, "error", at, messages, payload, about=told)
         )
 
     def _come(self, part: FailedPart) -> None:
@@ -167,11 +177,15 @@ class DeadLetters:
             if part.place.stage != "output":
                 self._weight_coming -= part.weight
             try:
-                body = await self._body(part)
+                put = PutDown(part, self._letter_of(part), await self._body(part))
             except (ValueError, TypeError, RecursionError):
                 self.keeping.lost(part, UNREADABLE)
+            except (
+                Exception
+            ) as cause:  # a fault of ours, and what comes behind it does not wait for it
+                self.keeping.lost(part, worded(cause))
             else:
-                self.keeping.put(PutDown(part, self._letter_of(part), body))
+                self.keeping.put(put)
             await turn.end()
 
     async def _body(self, part: FailedPart) -> bytes:

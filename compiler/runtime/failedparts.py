@@ -53,6 +53,8 @@ class FailedPart:
     messages: Batch
     payload: bytes | None = None
     """Of an input, what no message could be made of."""
+    batch: object = None
+    """Of an output, the batch that it is of."""
     about: dict[str, Any] | None = None
     """Of an input, where it came from."""
 

