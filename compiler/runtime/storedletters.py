@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import FoundLetter, LetterSignature
 
-MOST_SIGNATURES = 1_000
-"""Signatures that are told at once, of all pipelines together."""
-
 
 class StoredLetters:
     """The dead letters of a storage. Where no store is open there are none."""
@@ -46,8 +43,7 @@ class StoredLetters:
         """
         if (records := self._records) is None:
             return []
-        found = await records.signatures(pipeline)
-        return [_signature(each) for each in found[:MOST_SIGNATURES]]
+        return [_signature(each) for each in await records.signatures(pipeline)]
 
     async def page(
         self, pipeline: str, wanted: LettersWanted, before: int, limit: int

@@ -31,7 +31,7 @@ from headrace.compiler.store.writer import Store
 MOST_LISTED = 200
 """Letters of a page."""
 MOST_SIGNATURES_LISTED = 1_000
-"""Signatures of a pipeline."""
+"""Signatures that are told at once, of one pipeline or all."""
 ABOVE_ALL = 2**63 - 1
 """A number above those of all letters."""
 
@@ -101,7 +101,7 @@ class Records:
         return stored + self._coming[pipeline]
 
     async def signatures(self, pipeline: str | None = None) -> list[LetterSignature]:
-        """Return what failed alike, of one pipeline or all, last seen first; of each at most 1,000.
+        """Return what failed alike, of one pipeline or all: the 1,000 that were seen last, these first.
 
         Raises:
             StoreFailed: they cannot be read.
@@ -109,8 +109,10 @@ class Records:
         found: list[LetterSignature] = []
         for each in self.pipelines() if pipeline is None else [storable(pipeline)]:
             read = partial(lettertables.signatures, pipeline=each, most=MOST_SIGNATURES_LISTED)
-            found += await self._store.read_letters(read)  # others may write in between
-        return sorted(found, key=lambda each: (-each.last_seen, each.message))
+            found += await self._store.read_letters(read)  # others have their turn in between
+            found.sort(key=lambda each: (-each.last_seen, each.message))
+            del found[MOST_SIGNATURES_LISTED:]
+        return found
 
     async def page(
         self,

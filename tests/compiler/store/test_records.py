@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.store import letterrecords
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.inpieces import MOST_JOINED
 from headrace.compiler.store.journal import Journal
@@ -114,6 +115,19 @@ async def test_what_failed_alike_is_one_row() -> None:
     of_all = await records.signatures()
     assert [each.last_seen for each in of_all] == [90.0, 80.0, 70.0, 65.0, 60.0]
     assert await records.signatures("nobody") == []
+
+
+@virtual
+async def test_of_what_failed_alike_so_much_is_told_that_was_seen_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(letterrecords, "MOST_SIGNATURES_LISTED", 4)
+    records = Records(await opened())
+    for at in range(12):
+        await put_down(records, b"", last_seen=at, message=f"m{at}", pipeline=f"p{at % 3}")
+
+    assert [each.last_seen for each in await records.signatures()] == [11, 10, 9, 8]
+    assert [each.last_seen for each in await records.signatures("p1")] == [10, 7, 4, 1]
 
 
 @virtual
