@@ -12,7 +12,7 @@
     ├── UnknownStored       nothing is stored under that id
     ├── StoredInUse         what is stored has somebody who reads it
     ├── UnknownDeadLetter   no dead letter has that id, or nothing of it can be read
-    ├── UnknownReplay       no dead letters are, or were, replayed in that pipeline
+    ├── UnknownReplay       no dead letters are being replayed in that pipeline
     ├── ReplayUnderWay      dead letters go through a pipeline already, one replay at a time
     ├── NoReplayTarget      where dead letters are to go in is not there
     ├── UnclearReplayTarget where dead letters are to go in cannot be told
@@ -140,10 +140,10 @@ class UnknownDeadLetter(HeadraceError):
 
 
 class UnknownReplay(HeadraceError):
-    """No dead letters were replayed in a pipeline, or none are now."""
+    """No dead letters are being replayed in a pipeline."""
 
-    def __init__(self, pipeline: str, when: str) -> None:
-        super().__init__(f"no dead letters {when} replayed in pipeline '{pipeline}'")
+    def __init__(self, pipeline: str) -> None:
+        super().__init__(f"no dead letters are being replayed in pipeline '{pipeline}'")
         self.pipeline = pipeline
 
 

@@ -209,9 +209,8 @@ class Engine(Protocol):
         those of the one letter. Or raise `UnknownPipeline`, `UnknownDeadLetter`, `ReplayUnderWay`,
         `NoReplayTarget`, `UnclearReplayTarget`, `NotJson` or `StoreFailed`, and do nothing."""
 
-    async def replay_figures(self, pipeline: str) -> ReplayFigures:
-        """Return how far the replay in a pipeline has come, or the last one had; or raise
-        `UnknownReplay`."""
+    async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
+        """Return how far the replay in a pipeline has come, or the last one had; None: there was none."""
 
     async def stop_replay(self, pipeline: str) -> None:
         """Have the replay in a pipeline send no more, or raise `UnknownReplay`."""

@@ -116,8 +116,11 @@ class Shapes:
         *others, last = (each for each in kinds if each not in (types.NoneType, msgspec.UnsetType))
         if not others:
             schema = self.of(last)
-            is_nullable = types.NoneType in kinds
-            return {**schema, "type": [schema["type"], "null"]} if is_nullable else schema
+            if types.NoneType not in kinds:
+                return schema
+            if "type" not in schema:
+                return {"oneOf": [schema, {"type": "null"}]}
+            return {**schema, "type": [schema["type"], "null"]}
         variants = [self.of(each) for each in (*others, last)]
         if (key := last.__struct_config__.tag_field) is None:
             return {"oneOf": variants}

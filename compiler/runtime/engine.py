@@ -312,16 +312,9 @@ class Engine:
             request = await self._replays.edited(request, messages)
         return await self._replays.begin(self._storage.records, request)
 
-    async def replay_figures(self, pipeline: str) -> ReplayFigures:
-        """Return how far the replay in a pipeline has come, or the last one had.
-
-        Raises:
-            UnknownReplay: there was none.
-        """
-        figures = self._replays.figures(pipeline) if self._has_replayed else None
-        if figures is None:
-            raise UnknownReplay(pipeline, "were")
-        return figures
+    async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
+        """Return how far the replay in a pipeline has come, or the last one had; None: there was none."""
+        return self._replays.figures(pipeline) if self._has_replayed else None
 
     async def stop_replay(self, pipeline: str) -> None:
         """Have the replay in a pipeline send no more.
@@ -330,7 +323,7 @@ class Engine:
             UnknownReplay: none is under way.
         """
         if not self._has_replayed or not self._replays.stop(pipeline):
-            raise UnknownReplay(pipeline, "are being")
+            raise UnknownReplay(pipeline)
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, and let go of it.

@@ -215,7 +215,6 @@ CASES = [
     replay(500, EVERY, engine=BrokenLetters),
     replay(503, EVERY, engine=NoDisk),
     letters("getReplay", 200, f"{LETTERS}/replay", Lettering),
-    letters("getReplay", 404, "/api/pipelines/nobody/dead-letters/replay", Lettering),
     letters("stopReplay", 204, f"{LETTERS}/replay", Lettering),
     letters("stopReplay", 404, "/api/pipelines/nobody/dead-letters/replay", Lettering),
     letters("stopReplay", 500, f"{LETTERS}/replay", BrokenLetters),

@@ -80,7 +80,7 @@ async def test_head_is_get_without_the_body(
     await client.simulate_post("/api/pipelines", json={"id": "p", "inputs": [{"type": "http"}]})
     service.filing.files = Files(config=tmp_path / "config.json")
     (tmp_path / "config.json").write_text("[]")
-    if row.operation in ("getDeadLetter", "getReplay"):
+    if row.operation == "getDeadLetter":
         service.engine = Lettering(service.clock)  # others have none of these
     path = addressed(row)
 

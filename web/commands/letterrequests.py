@@ -158,11 +158,12 @@ def replay(server: LetterServer, chosen: Chosen, options: Mapping[str, Any]) -> 
         print("the pipeline has another config than when they failed", file=sys.stderr)
     while True:
         figures = server.value("GET", path)
-        if figures["replay"] != begun["replay"] or figures["state"] != "running":
+        if figures is None or figures["replay"] != begun["replay"]:
+            now = "the server has begun anew" if figures is None else "another replay has begun"
+            raise ServerRefuses(f"{now}: what became of this one is not known")
+        if figures["state"] != "running":
             break
         pause(ASKED_SECONDS)
-    if figures["replay"] != begun["replay"]:
-        raise ServerRefuses("another replay has begun: what became of this one is not known")
     done, failed, state = figures["done"], figures["failed"], figures["state"]
     print_text(
         f"{state}: {done:,} of {figures['selected']:,} gone through, {failed:,} failed again"

@@ -186,8 +186,6 @@ def _request(pipeline: str, asked: DeadLetterReplay) -> ReplayRequest:
     )
 
 
-_PLAIN = {200: Answer("How far it has come; or the last one had.", ReplayFigures)}
-
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
@@ -219,7 +217,12 @@ ROWS: tuple[Endpoint, ...] = (
         tag="dead letters",
         access=Access.READ,
         summary="Read how far the replay in a pipeline has come, or the last one had.",
-        responses={**_PLAIN, **refusals(_404="There was none.")},
+        responses={
+            200: Answer(
+                "How far it has come; or the last one had. `null`: there was none.",
+                ReplayFigures | None,
+            )
+        },
         respond=get_replay,
     ),
     Endpoint(

@@ -115,7 +115,7 @@ ASKED: Mapping[str, tuple[int, Any]] = {
     "getDeadLetter": (404, None),
     "deleteDeadLetters": (400, None),
     "replayDeadLetters": (409, {"filter": {}}),
-    "getReplay": (404, None),
+    "getReplay": (200, None),
     "stopReplay": (404, None),
     "planRevert": (200, None),
     "checkConfig": (200, {"text": "[]"}),

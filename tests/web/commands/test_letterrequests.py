@@ -176,12 +176,13 @@ def test_a_replay_is_followed_to_its_end(tmp_path: Path) -> None:
         ({"state": "stopped", "done": 1}, 1),
         ({"selected": 0, "done": 0}, 5),
         ({"replay": 5}, 1),
+        (None, 1),
     ],
 )
-def test_how_a_replay_ends_is_the_exit_code(figures: dict[str, Any], code: int) -> None:
+def test_how_a_replay_ends_is_the_exit_code(figures: dict[str, Any] | None, code: int) -> None:
     answers = {
         f"POST {LETTERS}/replay": (202, json.dumps(BEGUN)),
-        f"GET {LETTERS}/replay": {**REPLAYED, **figures},
+        f"GET {LETTERS}/replay": None if figures is None else {**REPLAYED, **figures},
     }
 
     result, asked = invoked(answers, "replay", "p q", "--all")

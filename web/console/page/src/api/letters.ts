@@ -37,7 +37,8 @@ export const letters = {
   /** `request` is JSON text, as messages in it are. */
   replay: async (id: string, request: string): Promise<BegunReplay> =>
     (await answered("POST", of(id, "replay"), request)).json(),
-  figures: (id: string) => ask<ReplayFigures>("GET", of(id, "replay")),
+  /** Null: there was none. */
+  figures: (id: string) => ask<ReplayFigures | null>("GET", of(id, "replay")),
   stop: (id: string) => ask<void>("DELETE", of(id, "replay")),
   remove: (id: string, which: readonly number[] | Alike) => {
     const asked = new URLSearchParams("stage" in which ? { ...which } : { ids: which.join(",") });

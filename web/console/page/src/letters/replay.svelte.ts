@@ -55,7 +55,7 @@ export class Replay {
     clearTimeout(this.#timer);
     const before = this.figures;
     try {
-      this.figures = await letters.figures(this.pipeline);
+      this.figures = (await letters.figures(this.pipeline)) ?? undefined;
     } catch (cause) {
       if (before) this.fault = said(cause);
     }
