@@ -43,6 +43,8 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
     if changes.letters:
         lettertables.insert(run, changes.letters)
         changes.dropped = lettertables.drop(run, changes.letters, changes.deleted)
+    if changes.rests:
+        lettertables.keep_rests(run, changes.rests, changes.deleted)
     if changes.tried:
         lettertables.update(run, changes.tried)
     if gone := changes.letters_gone + changes.letters_along:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from headrace.compiler.store.letterrows import DroppedLetters, NewLetter
+from headrace.compiler.store.letterrows import DroppedLetters, LetterRest, NewLetter
 from headrace.compiler.store.storedrows import EndedRow, NewRow
 from headrace.compiler.store.storeerrors import StoreFailed
 
@@ -31,6 +31,7 @@ class Group:
     def __init__(self) -> None:
         self.rows: list[NewRow] = []
         self.letters: list[NewLetter] = []
+        self.rests: list[LetterRest] = []
         self.dropped: list[DroppedLetters] = []
         """What went to make room for letters, once it is committed; whoever tells it takes it out."""
         self.letters_along: list[int] = []

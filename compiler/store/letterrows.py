@@ -35,12 +35,6 @@ class Letter(NamedTuple):
     messages: int
     """How many are in its body."""
 
-    def tried_again(self, at: float, messages: int, *, maybe_written: bool) -> Letter:
-        """Return what is left of it after one more try."""
-        return self._replace(
-            tries=self.tries + 1, last_seen=at, messages=messages, maybe_written=maybe_written
-        )
-
 
 LetterPlace = tuple[str, str]
 """Pipeline and stage."""
@@ -137,6 +131,15 @@ class LetterTry(NamedTuple):
     tries: int
     last_seen: float
     maybe_written: bool
+
+
+class LetterRest(NamedTuple):
+    """What is left of a letter that was tried again: the rest of it is done."""
+
+    id: int
+    tried: LetterTry
+    messages: int
+    body: bytes
 
 
 class DroppedLetters(NamedTuple):

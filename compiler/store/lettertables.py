@@ -29,6 +29,7 @@ from headrace.compiler.store.letterrows import (
     LetterAmount,
     LetterAmounts,
     LetterPage,
+    LetterRest,
     LetterSignature,
     LetterTry,
     NewLetter,
@@ -90,6 +91,7 @@ _SUM = f"SELECT CAST(total(letters) AS INTEGER), CAST(total(size) AS INTEGER) {_
 _ALIKE = f"SELECT {_COLUMNS}, crc FROM letters WHERE signature = ? ORDER BY id"
 _SEEN = "UPDATE signatures SET last_seen = max(last_seen, ?) WHERE id = ?"
 _TRIED = "UPDATE letters SET last_seen = ?, tries = ?, maybe_written = ?, crc = ? WHERE id = ?"
+_LEFT = "UPDATE letters SET messages = ?, bytes = ?, size = ?, crc = ? WHERE id = ?"
 
 
 class LetterFilter(NamedTuple):
@@ -141,10 +143,15 @@ def insert(run: sqlite3.Connection, letters: Sequence[NewLetter]) -> None:
             )
         for each in some:
             if len(each.body) > MOST_JOINED:
-                key = (each.id, _checksum(each.id, each.body), len(each.body))
-                run.execute("INSERT INTO bodies VALUES (?, ?, zeroblob(?))", key)
-                write_in_pieces(run, "bodies", each.id, each.body)
+                _insert_in_pieces(run, each.id, each.body)
     _count(run, letters)
+
+
+def _insert_in_pieces(run: sqlite3.Connection, id: int, body: bytes) -> None:
+    """Insert a body in pieces."""
+    key = (id, _checksum(id, body), len(body))
+    run.execute("INSERT INTO bodies VALUES (?, ?, zeroblob(?))", key)
+    write_in_pieces(run, "bodies", id, body)
 
 
 def _count(run: sqlite3.Connection, letters: Sequence[NewLetter]) -> None:
@@ -198,6 +205,30 @@ def update(run: sqlite3.Connection, tried: dict[int, LetterTry]) -> None:
             columns[10:13] = seen, now.tries, int(now.maybe_written)
             run.execute(_TRIED, (*columns[10:13], _of_fields(columns), found.id))
             run.execute(_SEEN, (seen, columns[-1]))
+
+
+def keep_rests(
+    run: sqlite3.Connection, rests: Sequence[LetterRest], deleted: LetterAmounts
+) -> None:
+    """Have of letters only what is left, and add to ``deleted`` how much went.
+
+    What is damaged stays as it is, and what is gone is gone.
+    """
+    for rest in rests:
+        update(run, {rest.id: rest.tried})
+        row = run.execute(
+            f"SELECT {_COLUMNS}, crc FROM letters WHERE id = ?", (rest.id,)
+        ).fetchone()
+        if row is None or (found := _found(row)) is None:
+            continue
+        columns, frees = [*row[:-1]], found.bytes - len(rest.body)
+        less = found.letter.messages - rest.messages, frees
+        columns[15:18] = rest.messages, len(rest.body), columns[17] - frees
+        run.execute(_LEFT, (*columns[15:18], _of_fields(columns), rest.id))
+        run.execute("DELETE FROM bodies WHERE id = ?", (rest.id,))
+        _insert_in_pieces(run, rest.id, rest.body)
+        run.execute(_COUNT_LESS, (json.dumps([(columns[-1], 0, *less)]),))
+        add(deleted, (found.letter.pipeline, found.letter.stage), LetterAmount(0, *less))
 
 
 def delete(run: sqlite3.Connection, ids: Sequence[int], deleted: LetterAmounts) -> None:

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headrace.compiler.store.letterrows import DroppedLetters, LetterAmounts, LetterTry, NewLetter
+from headrace.compiler.store.letterrows import (
+    DroppedLetters,
+    LetterAmounts,
+    LetterRest,
+    LetterTry,
+    NewLetter,
+)
 
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
@@ -66,6 +72,7 @@ class Changes:
 
     rows: list[NewRow] = field(default_factory=list)
     letters: list[NewLetter] = field(default_factory=list)
+    rests: list[LetterRest] = field(default_factory=list)
     rows_along: list[int] = field(default_factory=list)
     """The rows that go only together with what is new here."""
     letters_along: list[int] = field(default_factory=list)
@@ -99,7 +106,7 @@ class Changes:
     @property
     def is_new(self) -> bool:
         """Whether there is something that needs room, and is turned down where there is none."""
-        return bool(self.rows or self.letters)
+        return bool(self.rows or self.letters or self.rests)
 
     @property
     def is_empty(self) -> bool:
@@ -107,6 +114,7 @@ class Changes:
         changes = (
             self.rows,
             self.letters,
+            self.rests,
             self.letters_gone,
             self.tried,
             self.gone,
@@ -133,6 +141,7 @@ class Changes:
         return Changes(
             rows=later.rows,
             letters=later.letters,
+            rests=later.rests,
             letters_gone=self.letters_gone + undone + later.letters_gone,
             tried=self.tried | later.tried,
             gone=self.gone + [row.n for row in self.rows] + later.gone,
@@ -149,7 +158,8 @@ class Changes:
     def bytes(self) -> int:
         """How many bytes of payloads and letters there are."""
         payloads = sum(len(payload) for row in self.rows for payload in row.payloads)
-        return payloads + sum(letter.size for letter in self.letters)
+        letters = sum(letter.size for letter in self.letters)
+        return payloads + letters + sum(len(rest.body) for rest in self.rests)
 
 
 class StoredRow(NamedTuple):

@@ -26,7 +26,13 @@ from headrace.compiler.store.disk import failed, is_damage
 from headrace.compiler.store.folder import StoreFolder
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.inpieces import MOST_JOINED
-from headrace.compiler.store.letterrows import LetterAmounts, LetterFigures, LetterTry, NewLetter
+from headrace.compiler.store.letterrows import (
+    LetterAmounts,
+    LetterFigures,
+    LetterRest,
+    LetterTry,
+    NewLetter,
+)
 from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
 from headrace.compiler.store.storedrows import (
@@ -342,6 +348,21 @@ class Store:
         self._next_letter += 1
         group.letters.append(letter)
         group.add(letter.size)
+        if self._work is None:
+            self._begin()
+        return group
+
+    def append_rest(self, rest: LetterRest) -> Group:
+        """Have of a letter only what is left of it; return the group that this is committed with.
+
+        Raises:
+            StoreFailed: the store takes nothing now.
+        """
+        if self.state != "open" or self._is_closing:
+            raise self._refusal()
+        group = self._open_group()
+        group.rests.append(rest)
+        group.add(len(rest.body))
         if self._work is None:
             self._begin()
         return group
@@ -681,7 +702,7 @@ class Store:
     async def _commit(self, group: Group) -> None:
         changes = self._changes
         self._changes = Changes()
-        changes.rows, changes.letters = group.rows, group.letters
+        changes.rows, changes.letters, changes.rests = group.rows, group.letters, group.rests
         changes.letters_along = group.letters_along
         for row, queue, next in group.rows_along():
             changes.rows_along.append(row)

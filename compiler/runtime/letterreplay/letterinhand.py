@@ -11,11 +11,8 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.runtime.letterreplay.reentry import FailedAgain
 from headrace.compiler.runtime.queuedbatch import entry_of_batch, entry_of_large
 from headrace.compiler.store.letterrecords import Records
-from headrace.compiler.store.letterrows import Letter
+from headrace.compiler.store.letterrows import Letter, LetterTry
 from headrace.compiler.store.storeerrors import StoreFailed
-
-NO_BOUND = 2**62
-"""Room for what is left of a letter: it takes no more than the letter did. Units: bytes."""
 
 
 class LetterInHand:
@@ -79,13 +76,10 @@ class LetterInHand:
         """Write that it was tried once more, and what of it is done."""
         now = self._clock.micros() / 1e6
         maybe_written = self._letter.maybe_written or failed.failure == "unclear"
-        is_whole = self._is_edited or not 0 < len(self._again) < self._messages
-        messages = self._letter.messages if is_whole else len(self._again)
-        rest = self._letter.tried_again(now, messages, maybe_written=maybe_written)
-        if is_whole:
-            await self._records.update(self._id, rest.tries, now, maybe_written=maybe_written)
+        tries = self._letter.tries + 1
+        if self._is_edited or not 0 < len(self._again) < self._messages:
+            await self._records.update(self._id, tries, now, maybe_written=maybe_written)
             return
+        tried = LetterTry(tries, now, maybe_written)
         body = entry_of_batch(self._again) or await entry_of_large(self._again, self._clock)
-        group = self._records.append(rest, body, NO_BOUND)
-        self._records.let_go([self._id], group)
-        await group.ended()
+        await self._records.keep_rest(self._id, tried, len(self._again), body).ended()

@@ -102,6 +102,52 @@ async def test_of_a_letter_of_several_messages_what_fails_again_is_left(tmp_path
         assert [each.content for each in await put_down(it)] == [[3]]
 
 
+async def known(it: Engine) -> list[tuple[int, int, int]]:
+    """Return of each letter its id, its tries, and how many messages it has."""
+    records = it._storage.records
+    assert records is not None
+    page = await records.page("p")
+    return [(each.id, each.letter.tries, each.letter.messages) for each in page.letters]
+
+
+@promise("delivery.letters.replay")
+@virtual
+async def test_what_is_left_of_a_letter_is_the_same_letter(tmp_path: Path) -> None:
+    out = Refusing(2, 3, 4)
+    async with engine_on(tmp_path, lettered([takes(out)])) as it:
+        await post(it, [1, 2, 3, 4])
+        await it.clock.sleep(1)
+        before = await known(it)
+        out.refused = (3,)
+        await Replaying(it).to_its_end()
+
+        assert (before, await known(it)) == ([(1, 1, 3)], [(1, 2, 1)])
+    async with engine_on(tmp_path, lettered([takes(out)])) as it:
+        assert await known(it) == [(1, 2, 1)]
+
+
+@pytest.mark.parametrize("refused", [(3,), (2, 3, 4)])
+@virtual
+async def test_a_letter_that_is_deleted_while_it_is_replayed_stays_deleted(
+    tmp_path: Path, refused: tuple[int, ...]
+) -> None:
+    out = Refusing(2, 3, 4)
+    async with engine_on(tmp_path, lettered([takes(out)])) as it:
+        await post(it, [2, 3, 4])
+        await it.clock.sleep(1)
+        out.refused = refused
+        replaying, records = Replaying(it), it._storage.records
+        assert records is not None
+        await replaying.begin(rate=1)
+        await it.clock.sleep(1.5)  # it is in hand
+        deleted = await records.delete("p", [1])
+        await it.clock.sleep(10)
+
+        assert deleted.letters == 1
+        assert replaying.replays.figures("p") == ReplayFigures(1, 1, 0, 1, "done")
+        assert await known(it) == []
+
+
 @virtual
 async def test_a_letter_of_a_transform_goes_in_before_it(tmp_path: Path) -> None:
     out, fails = Gated(), [True]

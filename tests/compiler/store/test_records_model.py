@@ -16,7 +16,7 @@ from headrace.compiler.clock import VirtualLoop
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
-from headrace.compiler.store.letterrows import DroppedLetters, Letter, LetterAmount
+from headrace.compiler.store.letterrows import DroppedLetters, Letter, LetterAmount, LetterTry
 from headrace.compiler.store.storeerrors import StoreFull
 from tests.compiler.store.killed import kill
 from tests.compiler.store.letters import ROOM, letter, opened, size
@@ -185,6 +185,31 @@ class RecordsMachine(RuleBasedStateMachine):
         self.run(self.records.update(id, now.tries, now.last_seen, maybe_written=True))
         self.stored[id] = Known(now, body)
         self.settle()
+
+    @precondition(lambda self: self.stored)
+    @rule(
+        choice=st.randoms(use_true_random=False),
+        length=st.sampled_from([0, 10, 5_000, LARGE]),
+        is_gone=maybe,
+    )
+    def some_of_it_is_left(self, choice: Any, length: int, is_gone: bool) -> None:
+        self.settle()
+        id = choice.choice(sorted(self.stored))
+        one = self.stored[id].letter
+        body = b"r" * length
+        tried = LetterTry(one.tries + 1, one.last_seen + 0.5, maybe_written=True)
+
+        async def work() -> None:
+            if is_gone:
+                self.records.let_go([id])
+                await self.records.written()
+            await self.records.keep_rest(id, tried, 1, body).stored()
+
+        self.run(work())
+        if is_gone:
+            del self.stored[id]
+        else:
+            self.stored[id] = Known(one._replace(**tried._asdict(), messages=1), body)
 
     @precondition(lambda self: self.stored)
     @rule(choice=st.randoms(use_true_random=False), is_let_go=maybe)
