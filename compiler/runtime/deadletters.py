@@ -88,7 +88,7 @@ class DeadLetters:
     def begin(self, config: str, targets: Mapping[FailedPlace, str]) -> None:
         """Hear of letters that go to make room: the run has begun.
 
-        ``config`` tells its config from others; ``targets`` are what tells its components from others.
+        ``config`` is the digest of its config; ``targets`` are what tells its components from others.
         """
         self._config, self._targets = config, targets
         self._storage.hear_of_letters(self._pipeline, self._dropped)

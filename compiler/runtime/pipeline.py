@@ -25,6 +25,7 @@ from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
+from headrace.compiler.runtime.configdigest import digest_of
 from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.failedparts import targets_of
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
@@ -142,6 +143,11 @@ class Pipeline:
         """What tells its config from any other that has run, or will run, under its id."""
         return blake2b(self.text(), digest_size=12).hexdigest()
 
+    @property
+    def digest(self) -> str:
+        """Its version, and what tells in which of its settings another one differs."""
+        return digest_of(self.version, self.config.dump(self.id))
+
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
         return Builder(
@@ -191,7 +197,7 @@ class Pipeline:
     def _subscribe(self) -> None:
         self._lifecycle.run()
         if self.parts.letters is not None:
-            self.parts.letters.begin(self.version, targets_of(self.config))
+            self.parts.letters.begin(self.digest, targets_of(self.config))
         self.watch.lasts = self.parts.lasts
         self._feed.join(self.watch)
         assert self.parts.chain is not None  # a pipeline that was refused never runs

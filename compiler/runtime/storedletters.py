@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.errors import UnknownDeadLetter
 from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.configdigest import version_in
 from headrace.compiler.runtime.monitoring.letterfigures import (
     DeadLetterEntry,
     DeadLetterPage,
@@ -162,7 +163,7 @@ def _entry(found: FoundLetter) -> DeadLetterEntry:
         letter.tries,
         letter.maybe_written,
         None if letter.received_at is None else _millis(letter.received_at),
-        letter.config,
+        letter.config and version_in(letter.config),
         letter.messages,
         found.bytes,
     )

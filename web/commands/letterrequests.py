@@ -154,8 +154,7 @@ def replay(server: LetterServer, chosen: Chosen, options: Mapping[str, Any]) -> 
     meant = {"ids": [*chosen.ids]} if chosen.ids else {"filter": chosen.filter}
     path = f"{chosen.path}/replay"
     begun = server.value("POST", path, body={**meant, **options})
-    if begun["config_changed"]:
-        print("the pipeline has another config than when they failed", file=sys.stderr)
+    _tell_changed(begun)
     while True:
         figures = server.value("GET", path)
         if figures is None or figures["replay"] != begun["replay"]:
@@ -211,6 +210,14 @@ def _pages(server: LetterServer, chosen: Chosen, limit: int = 200) -> Iterator[A
         yield page
         if (before := page["next"]) is None:
             return
+
+
+def _tell_changed(answer: Any) -> None:
+    if answer["config_changed"]:
+        settings = ", ".join(answer["changed"])
+        where = f": {settings}" if settings else ""
+        said = f"the pipeline has another config than when they failed{where}"
+        print(printable(said), file=sys.stderr)
 
 
 def _tell_damaged(page: Any) -> None:

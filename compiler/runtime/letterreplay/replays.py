@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -16,6 +16,7 @@ from headrace.compiler.errors import (
     UnknownPipeline,
 )
 from headrace.compiler.largejson import SLICE, decode_large
+from headrace.compiler.runtime.configdigest import changed_since, version_in
 from headrace.compiler.runtime.failedparts import FailedPlace, targets_of
 from headrace.compiler.runtime.letterreplay.letterreplay import LetterReplay, target_of
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
@@ -101,8 +102,8 @@ class Replays:
         )
         self._under_way[request.pipeline] = replay
         replay.when_over(partial(self._is_over, request.pipeline, replay))
-        has_changed = bool(selected.configs - {pipeline.version})
-        return BegunReplay(replay.number, replay.selected, has_changed)
+        has_changed, changed = changed_config(pipeline, selected.configs)
+        return BegunReplay(replay.number, replay.selected, has_changed, changed)
 
     def _look_at(self, id: str) -> Pipeline:
         """Return a pipeline in which a replay may begin."""
@@ -144,6 +145,13 @@ class Replays:
 
 def _figures_of(it: LetterReplay) -> ReplayFigures:
     return ReplayFigures(it.number, it.selected, it.done, it.failed, it.state)
+
+
+def changed_config(pipeline: Pipeline, digests: Collection[str | None]) -> tuple[bool, list[str]]:
+    """Return whether a pipeline has another config than letters say, and what is known of where."""
+    now = pipeline.digest
+    others = {each for each in digests if each is None or version_in(each) != version_in(now)}
+    return bool(others), changed_since(others, now)
 
 
 class _Selected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,6 +11,15 @@ from msgspec import Meta
 from headrace.compiler.annotated import Count
 
 ReplayState = Literal["running", "done", "stopped", "failed"]
+
+
+ChangedSettings = Annotated[
+    Sequence[str],
+    Meta(
+        description="The settings of the pipeline that are others than when one of them failed, named as in"
+        " a plan, but no deeper than a component. Of letters of an older version it is not known."
+    ),
+]
 
 
 class BegunReplay(msgspec.Struct, frozen=True):
@@ -21,6 +31,7 @@ class BegunReplay(msgspec.Struct, frozen=True):
         bool,
         Meta(description="Whether the pipeline has another config than when one of them failed."),
     ]
+    changed: ChangedSettings = ()
 
 
 class ReplayFigures(msgspec.Struct, frozen=True):

@@ -435,7 +435,7 @@ async def test_where_the_target_is_gone_or_another_one_that_is_said(tmp_path: Pa
         begun = await replaying.begin(target=ReplayTarget("output", 0))
         await it.clock.sleep(1)
 
-        assert begun.config_changed
+        assert (begun.config_changed, begun.changed) == (True, ["outputs"])
         assert out.messages == [1]
         assert await put_down(it) == []
 

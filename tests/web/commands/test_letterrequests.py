@@ -26,7 +26,7 @@ SIGNATURE = {**LETTER, "count": 1_500}
 PAGE = {"total": 1, "next": None, "damaged": [], "entries": [LETTER]}
 LETTERS = "/api/pipelines/p%20q/dead-letters"
 REPLAYED = {"replay": 4, "selected": 2, "done": 2, "failed": 0, "state": "done"}
-BEGUN = {"replay": 4, "selected": 2, "config_changed": True}
+BEGUN = {"replay": 4, "selected": 2, "config_changed": True, "changed": ["state"]}
 
 Answers = Mapping[str, Any]
 """What is answered, by method and path with its query: a value, or a status and a text."""
@@ -163,7 +163,7 @@ def test_a_replay_is_followed_to_its_end(tmp_path: Path) -> None:
     result, asked = invoked(answers, "replay", "p q", *options, "--messages", str(messages))
 
     assert (result.exit_code, result.stdout) == (0, "done: 2 of 2 gone through, 0 failed again\n")
-    assert "another config" in result.stderr
+    assert "another config than when they failed: state\n" in result.stderr
     assert asked[0][1] == (
         '{"ids":[7],"rate":5.0,"from":"other","component":1,"messages":[1.2300]}'
     )

@@ -268,7 +268,7 @@ async def test_a_replay_is_begun_followed_and_counted(client: Any, records: Reco
 
     assert (none.status_code, none.json) == (200, None)
     assert begun.status_code == 202
-    assert begun.json == {"replay": 1, "selected": 1, "config_changed": True}
+    assert begun.json == {"replay": 1, "selected": 1, "config_changed": True, "changed": []}
 
     async with asyncio.timeout(PATIENCE):
         while (figures := (await client.simulate_get(f"{PATH}/replay")).json)["state"] == "running":

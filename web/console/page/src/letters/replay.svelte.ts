@@ -11,6 +11,8 @@ export class Replay {
   figures = $state.raw<ReplayFigures>();
   /** Whether the pipeline has another config than when one of the letters failed. */
   isOtherConfig = $state(false);
+  /** Which settings of it are others, as far as that is known. */
+  changed = $state.raw<readonly string[]>([]);
   /** Why it could not begin, or nobody can tell how far it is. */
   fault = $state("");
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -25,8 +27,10 @@ export class Replay {
   async begin(request: string): Promise<boolean> {
     this.dismiss();
     try {
-      const { replay, selected, config_changed } = await letters.replay(this.pipeline, request);
-      this.isOtherConfig = config_changed;
+      const begun = await letters.replay(this.pipeline, request);
+      const { replay, selected } = begun;
+      this.isOtherConfig = begun.config_changed;
+      this.changed = begun.changed ?? [];
       this.figures = { replay, selected, done: 0, failed: 0, state: "running" };
     } catch (cause) {
       this.fault = said(cause);
@@ -48,6 +52,7 @@ export class Replay {
     clearTimeout(this.#timer);
     this.figures = undefined;
     this.isOtherConfig = false;
+    this.changed = [];
     this.fault = "";
   }
 
