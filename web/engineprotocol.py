@@ -24,6 +24,7 @@ from headrace.compiler.runtime.capturing.capturerecords import EndOfCapture
 from headrace.compiler.runtime.capturing.captures import CaptureRequest
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import Tried
+from headrace.compiler.runtime.letterreplay.letterlook import LetterLook
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest
 from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
@@ -208,6 +209,13 @@ class Engine(Protocol):
         """Begin to send dead letters through a pipeline again; ``messages``, a JSON array, in the place of
         those of the one letter. Or raise `UnknownPipeline`, `UnknownDeadLetter`, `ReplayUnderWay`,
         `NoReplayTarget`, `UnclearReplayTarget`, `NotJson` or `StoreFailed`, and do nothing."""
+
+    async def look_at_replay(
+        self, request: ReplayRequest, messages: bytes | None = None
+    ) -> LetterLook:
+        """Return what a replay of one dead letter would send into what, and send nothing; or raise
+        `UnknownPipeline`, `UnknownDeadLetter`, `NoReplayTarget`, `UnclearReplayTarget`, `NotJson` or
+        `StoreFailed`."""
 
     async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
         """Return how far the replay in a pipeline has come, or the last one had; None: there was none."""

@@ -71,7 +71,7 @@ def _settings(digest: str) -> dict[str, list[str] | str]:
 def _differing(
     then: Mapping[str, list[str] | str], now: Mapping[str, list[str] | str]
 ) -> Iterator[str]:
-    for name in now | then:
+    for name in {**now, **then}:
         before, after = then.get(name), now.get(name)
         if before == after:
             continue

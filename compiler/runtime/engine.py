@@ -34,6 +34,7 @@ from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.graph import Graph, naming
 from headrace.compiler.runtime.graphchanges import ENDING_SECONDS, GraphChanges
 from headrace.compiler.runtime.inbox import Peek
+from headrace.compiler.runtime.letterreplay.letterlook import LetterLook
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest
 from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
@@ -311,6 +312,14 @@ class Engine:
         if messages is not None:
             request = await self._replays.edited(request, messages)
         return await self._replays.begin(self._storage.records, request)
+
+    async def look_at_replay(
+        self, request: ReplayRequest, messages: bytes | None = None
+    ) -> LetterLook:
+        """Return what a replay of one letter would send into what, as `Replays.look` does."""
+        if messages is not None:
+            request = await self._replays.edited(request, messages)
+        return await self._replays.look(self._storage.records, request)
 
     async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
         """Return how far the replay in a pipeline has come, or the last one had; None: there was none."""

@@ -39,6 +39,20 @@ async def messages_of(body: bytes, decoding: Decoding) -> Batch:
     return await batch_of_entry(body, decoding)
 
 
+async def batch_in(letter: Letter, body: bytes, decoding: Decoding) -> Batch:
+    """Return the messages that are in a letter as they stand there: of an arrival, what it says as JSON.
+
+    Raises:
+        NotJson: an arrival is none.
+    """
+    arrival = arrival_of(letter, body)
+    if arrival is None:
+        return await messages_of(body, decoding)
+    if arrival.is_json:
+        return await messages_of_json(arrival.payload, decoding)
+    return [decoding.decode(arrival.payload)]
+
+
 async def messages_of_json(payload: bytes, decoding: Decoding) -> Batch:
     """Return the messages of a JSON array, or what else it is; of many others have their turn meanwhile.
 

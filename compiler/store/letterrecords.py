@@ -88,6 +88,16 @@ class Records:
         for each in dropped:
             self._tell_dropped(each)
 
+    def keep_rest(self, id: int, tried: LetterTry, messages: int, body: bytes) -> Group:
+        """Have of a letter that was tried again only what is left of it: so many messages, a body.
+
+        Return what can be waited for until that is stored. One that is gone meanwhile stays gone.
+
+        Raises:
+            StoreFailed: the disk takes nothing now.
+        """
+        return self._store.append_rest(LetterRest(id, tried, messages, body))
+
     def pipelines(self) -> list[str]:
         """Return the pipelines that have letters."""
         return self._store.letters.pipelines()
@@ -158,16 +168,6 @@ class Records:
             StoreFailed: the store is closed.
         """
         await self._store.tried(id, LetterTry(tries, last_seen, maybe_written))
-
-    def keep_rest(self, id: int, tried: LetterTry, messages: int, body: bytes) -> Group:
-        """Have of a letter that was tried again only what is left of it: so many messages, a body.
-
-        Return what can be waited for until that is stored. One that is gone meanwhile stays gone.
-
-        Raises:
-            StoreFailed: the disk takes nothing now.
-        """
-        return self._store.append_rest(LetterRest(id, tried, messages, body))
 
     async def written(self) -> None:
         """Wait until all that was said until now is on the disk, such as that letters are gone.

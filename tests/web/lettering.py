@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.errors import (
     NoReplayTarget,
     UnclearReplayTarget,
@@ -12,6 +13,7 @@ from headrace.compiler.errors import (
     UnknownPipeline,
     UnknownReplay,
 )
+from headrace.compiler.runtime.letterreplay.letterlook import LetterLook
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest
 from headrace.compiler.runtime.monitoring.letterfigures import (
     DeadLetterEntry,
@@ -23,6 +25,7 @@ from headrace.compiler.runtime.monitoring.letterfigures import (
 )
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
 from headrace.compiler.store.storeerrors import StoreFailed
+from headrace.connectors.stdout import StdoutOutput
 from tests.web.storing import AT, Storing
 
 SAID = "'temp' is no number"
@@ -69,6 +72,14 @@ class Lettering(Storing):
         if request.component is not None:
             raise UnclearReplayTarget("name a stage")
         return BegunReplay(1, 1, config_changed=False)
+
+    async def look_at_replay(
+        self, request: ReplayRequest, messages: bytes | None = None
+    ) -> LetterLook:
+        return LetterLook("output", 0, [1], 1, None, (), has_changed=False, changed=())
+
+    def configs(self) -> dict[str, PipelineConfig]:
+        return {"p": PipelineConfig(id="p", outputs=(StdoutOutput.load({}),))}
 
     async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
         return ReplayFigures(1, 2, 1, 0, "running")

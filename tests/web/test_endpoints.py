@@ -205,6 +205,7 @@ CASES = [
     letters("deleteDeadLetters", 400, LETTERS, Lettering),
     letters("deleteDeadLetters", 500, LETTERS, BrokenLetters, "ids=1"),
     letters("deleteDeadLetters", 503, LETTERS, NoDisk, "ids=1"),
+    replay(200, {"ids": [1], "dry_run": True}),
     replay(202, EVERY),
     replay(400, b'{"ids": '),
     replay(404, EVERY, pipeline="nobody"),

@@ -11,7 +11,7 @@ import msgspec
 
 from headrace.compiler.component.drafts import loaded
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.errors import Refused
+from headrace.compiler.errors import Refused, UnknownPipeline
 from headrace.compiler.jsontext import NotJson, decode, encode
 from headrace.compiler.runtime.letterreplay.replayrequest import (
     RATE,
@@ -19,7 +19,15 @@ from headrace.compiler.runtime.letterreplay.replayrequest import (
     ReplayTarget,
 )
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
-from headrace.compiler.schema.fields import AnyJson, Choice, Identifier, Integer, Number, Text
+from headrace.compiler.schema.fields import (
+    AnyJson,
+    Boolean,
+    Choice,
+    Identifier,
+    Integer,
+    Number,
+    Text,
+)
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Fault, in_file_order
@@ -27,6 +35,8 @@ from headrace.compiler.text.documents import Site
 from headrace.web.auth.access import Access
 from headrace.web.bodies import Request, document_of, read_json_body
 from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
+from headrace.web.resources.dryruns import lent_to
+from headrace.web.resources.letterdryruns import DeadLetterDryRun, of_letter
 from headrace.web.resources.letters import HIGHEST, LETTERS_PATH, STAGES
 from headrace.web.service import Service
 
@@ -74,6 +84,12 @@ class DeadLetterReplay(Record):
     input_index: int | None = option(
         Integer(), "The index of an input where they arrive instead.", default=None
     )
+    dry_run: bool = option(
+        Boolean(),
+        "Whether to tell what would become of the one letter that `ids` has, and do nothing.",
+        default=False,
+        additive=True,
+    )
     messages: tuple[JsonValue, ...] | None = option(
         ListOf(AnyJson(), at_least=1, noun="message"),
         "What goes in the place of the messages of the one letter that `ids` has.",
@@ -97,6 +113,9 @@ class DeadLetterReplay(Record):
             said = "'messages' goes in the place of those of one dead letter"
             expected = "exactly one id in 'ids'"
             yield Fault("conflict", said, expected=expected, path=("messages",), on_key=True)
+        if self.dry_run and (self.ids is None or len(self.ids) != 1):
+            said, expected = "'dry_run' is of one dead letter", "exactly one id in 'ids'"
+            yield Fault("conflict", said, expected=expected, path=("dry_run",), on_key=True)
 
 
 class AskedReplay(NamedTuple):
@@ -122,12 +141,24 @@ async def begin_replay(
     asked = await req.in_turn(service.reading, asked_for, body)
     request = _request(pipeline_id, asked.replay)
     try:
+        if asked.replay.dry_run:
+            resp.data = await req.unless_gone(_dry_run(service, request, asked.messages))
+            return
         begun = await service.engine.replay(request, asked.messages)
     except NotJson as cause:
         # Of what the pipeline refuses that others take there is nothing known; so it is told all the same.
         raise Refused((), f"{REFUSED}: messages: {cause}") from cause
     resp.data = encode(begun)
     resp.status = falcon.HTTP_202
+
+
+async def _dry_run(service: Service, request: ReplayRequest, messages: bytes | None) -> bytes:
+    look = await service.engine.look_at_replay(request, messages)
+    config = service.engine.configs().get(request.pipeline)
+    if config is None:
+        raise UnknownPipeline(request.pipeline)
+    dry_run = lent_to(service, b"")
+    return await service.dry_runs.run(lambda limit: encode(of_letter(look, config, dry_run, limit)))
 
 
 async def get_replay(
@@ -197,15 +228,18 @@ ROWS: tuple[Endpoint, ...] = (
         body=DeadLetterReplay,
         example={"filter": {"stage": "output"}, "rate": 50},
         responses={
+            200: Answer("With `dry_run`: what would become of the letter.", DeadLetterDryRun),
             202: Answer("It has begun, and goes on by itself.", BegunReplay),
             **BODY,
             **refusals(
-                _404="No pipeline runs under the id; or the one letter with other messages is not there.",
+                _404="No pipeline runs under the id; or the one letter with other messages, or of a dry"
+                " run, is not there.",
                 _409="One is under way in the pipeline; or what they are to go into is not there, and the"
                 " answer says what is.",
                 _422="The body is not such a request, and the answer says why; or `component` is named for"
                 " letters of several stages.",
-                _503="Too many bodies wait to be read, or the disk cannot be read; try again later.",
+                _503="Too many bodies wait to be read, or dry runs for their turn, or the disk cannot be"
+                " read; try again later.",
             ),
         },
         respond=begin_replay,

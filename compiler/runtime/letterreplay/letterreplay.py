@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import worded
-from headrace.compiler.runtime.letterbody import arrival_of, messages_of, messages_of_json
+from headrace.compiler.runtime.letterbody import arrival_of, batch_in
 from headrace.compiler.runtime.letterreplay.letterinhand import LetterInHand
 from headrace.compiler.runtime.letterreplay.reentry import (
     ChainReentry,
@@ -135,22 +135,14 @@ class LetterReplay:
                 hand.failed_again(failed, [])
             hand.sent(1)
             return
-        batch = self._edited if self._edited is not None else await self._messages(letter, body)
+        decoding = self._pipeline.parts.decoding
+        batch = self._edited if self._edited is not None else await batch_in(letter, body, decoding)
         for some in way.parts(batch):
             await self._pause(len(some))
             hand.sending()
             if (failed := await way.send(some, hand.through)) is not None:
                 hand.failed_again(failed, some)
         hand.sent(len(batch))
-
-    async def _messages(self, letter: Letter, body: bytes) -> Batch:
-        decoding = self._pipeline.parts.decoding
-        arrival = arrival_of(letter, body)
-        if arrival is None:
-            return await messages_of(body, decoding)
-        if arrival.is_json:
-            return await messages_of_json(arrival.payload, decoding)
-        return [decoding.decode(arrival.payload)]
 
     def _ended(self, hand: LetterInHand, is_gone: bool) -> None:
         self._in_hand.discard(hand)

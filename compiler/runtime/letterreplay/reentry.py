@@ -19,15 +19,13 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.component.families import Stage
-from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue, Several
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Several
 from headrace.compiler.errors import FailureClass
-from headrace.compiler.formats import FormatMisfit, Intake
-from headrace.compiler.jsontext import NotJson
-from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.lowering.chainends import leaving
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.componentcontext import ComponentContext
-from headrace.compiler.runtime.letterbody import DeadArrival, messages_of_json
+from headrace.compiler.runtime.letterbody import DeadArrival
+from headrace.compiler.runtime.letterreplay.arrivingagain import ArrivingAgain
 from headrace.compiler.runtime.monitoring.failures import About
 from headrace.compiler.runtime.monitoring.losses import LostData
 from headrace.compiler.runtime.registrations import Registrations
@@ -206,48 +204,18 @@ class InputReentry(ChainReentry):
     def __init__(self, pipeline: Pipeline, world: World, index: int) -> None:
         """Build it. Raises what `ChainReentry` does."""
         super().__init__(pipeline, world, 0)
-        self._component = pipeline.config.inputs[index]
+        component = pipeline.config.inputs[index]
         self._place = ("input", index)
-        self._ctx = self._context("input", index)
-        self._format = self._component.payload_format()
+        ctx = self._context("input", index)
+        self._arriving = ArrivingAgain(
+            pipeline.id, component, self._parts.decoding, ctx.clock, ctx.warn_once
+        )
 
     async def arrive(self, arrival: DeadArrival, through: Through) -> FailedAgain | None:
         """Have a payload arrive once more; see `Reentry.send`, where it is one batch."""
-        self._failed, batch = None, list[JsonValue]()
-        try:
-            batch = self._enclosed(await self._decoded(arrival), arrival.metadata)
-        except (NotJson, FormatMisfit) as cause:
-            self._failed = FailedAgain(str(cause), "invalid")
-        if self._failed is None and not batch:
-            self._failed = FailedAgain("no message can be made of it", "invalid")
-        if self._failed is not None:
+        made = await self._arriving.messages(arrival)
+        if isinstance(made, str):
             through()
-            return self._failed
-        self._parts.counters.inbound += len(batch)
-        return await self.send(batch, through)
-
-    async def _decoded(self, arrival: DeadArrival) -> Batch:
-        decoding = self._parts.decoding
-        if arrival.is_json:
-            return await messages_of_json(arrival.payload, decoding)
-        if self._format is None and self._component.fed_by == "posts":
-            posted = await messages_of_json(arrival.payload, decoding)
-            return posted if isinstance(posted, list) else [posted]
-        if self._format is None:
-            return [decoding.decode(arrival.payload)]
-        into, turn = Intake(len(arrival.payload)), WritingTurn(self._ctx.clock)
-        for _ in self._format.slices(arrival.payload, into, decoding):
-            await turn.end()
-        return into.batch
-
-    def _enclosed(self, batch: Batch, metadata: dict[str, Any]) -> Batch:
-        """Put the envelope on, if there is one."""
-        if (envelope := self._component.envelope) is None:
-            return batch
-        about = {"pipeline": self._pipeline.id, "input": self._component.kind, **metadata}
-        put_on = envelope.putting(self._ctx.warn_once, self._skip, is_added=False)
-        enclosed: Batch = put_on(batch, about)
-        return enclosed
-
-    def _skip(self, why: str, message: JsonValue, about: dict[str, Any]) -> None:
-        self._failed = FailedAgain(why, "invalid")
+            return FailedAgain(made, "invalid")
+        self._parts.counters.inbound += len(made)
+        return await self.send(made, through)

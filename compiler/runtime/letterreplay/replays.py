@@ -8,6 +8,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import (
     NoReplayTarget,
     ReplayUnderWay,
@@ -15,9 +16,13 @@ from headrace.compiler.errors import (
     UnknownDeadLetter,
     UnknownPipeline,
 )
+from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson import SLICE, decode_large
 from headrace.compiler.runtime.configdigest import changed_since, version_in
 from headrace.compiler.runtime.failedparts import FailedPlace, targets_of
+from headrace.compiler.runtime.letterbody import arrival_of, batch_in
+from headrace.compiler.runtime.letterreplay.arrivingagain import ArrivingAgain
+from headrace.compiler.runtime.letterreplay.letterlook import MOST_LOOKED_AT, LetterLook
 from headrace.compiler.runtime.letterreplay.letterreplay import LetterReplay, target_of
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import World
     from headrace.compiler.runtime.pipeline import Pipeline
     from headrace.compiler.store.letterrecords import Records
-    from headrace.compiler.store.letterrows import FoundLetter
+    from headrace.compiler.store.letterrows import FoundLetter, Letter
 
 ABOVE_ALL = 2**63 - 1
 MOST_REMEMBERED = 1_000
@@ -104,6 +109,62 @@ class Replays:
         replay.when_over(partial(self._is_over, request.pipeline, replay))
         has_changed, changed = changed_config(pipeline, selected.configs)
         return BegunReplay(replay.number, replay.selected, has_changed, changed)
+
+    async def look(self, records: Records | None, request: ReplayRequest) -> LetterLook:
+        """Return what a replay of one letter would send into what, and send nothing.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+            UnknownDeadLetter: there is no such letter, or nothing of it can be read.
+            NoReplayTarget: where it is to go in is not there.
+            UnclearReplayTarget: a component is named for a letter of an input.
+            StoreFailed: it cannot be read.
+        """
+        if request.pipeline not in self._pipelines:
+            raise UnknownPipeline(request.pipeline)
+        if records is None:
+            raise StoreFailed("the store is closed")
+        selected = await _selected(records, request)
+        [id] = request.ids or [0]
+        whole = await records.letter(id) if selected.ids else None
+        if whole is None or whole.found is None or whole.body is None:
+            raise UnknownDeadLetter(request.source, id, is_damaged=whole is not None)
+        if (pipeline := self._pipelines.get(request.pipeline)) is None:
+            raise UnknownPipeline(request.pipeline)
+        if request.component is not None:
+            request = replace(request, target=_component_of(selected, request.component))
+        _look_for_targets(pipeline, request, selected)
+        letter = whole.found.letter
+        target = request.target or target_of(letter)
+        warnings: list[str] = []
+        if request.edited is None:
+            sent = await self._sent(pipeline, target, letter, whole.body, warnings)
+        else:
+            sent = request.edited
+        changes = changed_config(pipeline, selected.configs)
+        failure = sent if isinstance(sent, str) else None
+        messages = () if isinstance(sent, str) else [*sent[:MOST_LOOKED_AT]]
+        count = 0 if isinstance(sent, str) else len(sent)
+        return LetterLook(*target, messages, count, failure, warnings, *changes)
+
+    async def _sent(
+        self,
+        pipeline: Pipeline,
+        target: ReplayTarget,
+        letter: Letter,
+        body: bytes,
+        warnings: list[str],
+    ) -> Batch | str:
+        """Return what would be sent of a letter, or why nothing can be."""
+        decoding, arrival = pipeline.parts.decoding, arrival_of(letter, body)
+        if arrival is not None and target.stage == "input":
+            component, clock = pipeline.config.inputs[target.at], self._world.clock
+            again = ArrivingAgain(pipeline.id, component, decoding, clock, warnings.append)
+            return await again.messages(arrival)
+        try:
+            return await batch_in(letter, body, decoding)
+        except NotJson as cause:
+            return f"it is not JSON: {cause}"
 
     def _look_at(self, id: str) -> Pipeline:
         """Return a pipeline in which a replay may begin."""

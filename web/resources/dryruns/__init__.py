@@ -100,7 +100,13 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
 
     When its client leaves it is given up, also while it waits for its turn.
     """
-    body = await read_json_body(req)
+    dry_run = lent_to(service, await read_json_body(req))
+    work = service.dry_runs.run(lambda limit: encode(answered(dry_run, limit)))
+    return await req.unless_gone(work)
+
+
+def lent_to(service: Service, body: bytes) -> DryRun:
+    """Return a dry run with what is lent to it of the server that runs."""
     engine = service.engine
     surroundings = Surroundings(dict(engine.connections), engine.secrets, engine.base)
     loop = asyncio.get_running_loop()
@@ -109,7 +115,7 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
         asked = engine.bucket(name, BucketPage(MOST_COPIED, MOST_COPIED_BYTES))
         return asyncio.run_coroutine_threadsafe(asked, loop).result(MOST_SECONDS)
 
-    dry_run = DryRun(
+    return DryRun(
         body,
         service.catalogue,
         surroundings,
@@ -117,8 +123,6 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
         sorted(engine.declarations),
         copied,
     )
-    work = service.dry_runs.run(lambda limit: encode(answered(dry_run, limit)))
-    return await req.unless_gone(work)
 
 
 def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineDryRunFailed:
@@ -176,10 +180,17 @@ def _seeds(chain: Chain, dry_run: DryRun) -> tuple[Mapping[str, Values], list[st
     seeds, state = chain.asked.buckets, chain.asked.state
     if seeds != LIVE or state is None:
         return (seeds if isinstance(seeds, Mapping) else {}), []
-    found = dry_run.copied(state.bucket) if state.bucket in dry_run.declared else None
-    if found is None:
+    if (found := copied_of(dry_run, state.bucket)) is None:
         fault = undeclared_bucket(state.bucket, dry_run.declared)
         raise unread([chain.site.inside("state", "bucket").diagnose(fault)])
+    return found
+
+
+def copied_of(dry_run: DryRun, bucket: str) -> tuple[Mapping[str, Values], list[str]] | None:
+    """Return a copy of a bucket of the server, and a note if that is not all of it; None: it has none."""
+    found = dry_run.copied(bucket) if bucket in dry_run.declared else None
+    if found is None:
+        return None
     # The latest came first, and is to be the one that is written last.
     copy = {each.key: decode(bytes(each.values)) for each in reversed(found.entries)}
     rest = found.keys - len(copy)

@@ -167,6 +167,13 @@ class Excerpt:
             told.on_flush_at = [_told(at) for _, at in flushed]
         return told
 
+    def messages(self, batch: Batch) -> Batch:
+        """Return the messages of a batch."""
+        shown = [message for message in batch if self._has_room(message)]
+        if rest := len(batch) - len(shown):
+            self.notes.append(f"{rest:,} more messages are not shown")
+        return shown
+
     def batches(self, stage: ProbedStage) -> list[Batch]:
         """Return what one stage handed on."""
         return [batch for _, batch, _ in self._shown(stage)]
