@@ -36,6 +36,8 @@ from headrace.compiler.lowering.chainends import OnNext
 from headrace.compiler.runtime.componentcontext import NOTHING, ComponentContext
 from headrace.compiler.runtime.limitedthreads import Interrupted, TimeLimit
 
+BY_ERROR = "skipped by error: "
+"""How it begins why a message goes no further on which the transform has failed."""
 MOST_LOST = 100_000
 """Messages that came to nothing of which one stage remembers why, the latest."""
 
@@ -127,7 +129,7 @@ class ProbedStage(ComponentContext):
         Of a run that is not traced nobody is told of single messages: then it is a warning.
         """
         for why, (_, messages) in failed.items():
-            said = f"skipped by error: {self.redact(why)}"
+            said = BY_ERROR + self.redact(why)
             if self._course.is_traced:
                 self._failed.update((id(message), said) for message in messages)
             else:

@@ -156,7 +156,11 @@ def delete(
 @click.option(
     "--messages", type=FILE, help="A JSON array in the place of the messages of the one of --ids."
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would become of the one of --ids, and do nothing."
+)
 @_URL
+@format_option("Of a dry run: lines for people, or one JSON object.")
 def replay(
     pipeline: str,
     ids: tuple[int, ...],
@@ -168,7 +172,9 @@ def replay(
     component: int | None,
     input_index: int | None,
     messages: Path | None,
+    dry_run: bool,
     url: str,
+    form: str,
 ) -> None:
     """Send dead letters once more through a pipeline, and wait until that is over.
 
@@ -177,11 +183,17 @@ def replay(
     """
     from headrace.web.commands.letterrequests import Chosen, LetterServer, replay_options
     from headrace.web.commands.letterrequests import replay as run
+    from headrace.web.commands.lettertrials import dry_run as show_only
 
     _refuse_unclear(ids, stage, message, is_all=is_all)
+    if dry_run and len(ids) != 1:
+        raise click.UsageError("--dry-run is of one dead letter: --ids with one id.")
+    chosen = Chosen(pipeline, ids, stage, message)
     with _told("printed"):
         options = replay_options(rate, source, component, input_index, messages)
-        sys.exit(run(LetterServer(url), Chosen(pipeline, ids, stage, message), options))
+        if dry_run:
+            sys.exit(show_only(LetterServer(url), chosen, options, is_json=form == "json"))
+        sys.exit(run(LetterServer(url), chosen, options))
 
 
 @dead_letters.command()

@@ -154,7 +154,7 @@ def replay(server: LetterServer, chosen: Chosen, options: Mapping[str, Any]) -> 
     meant = {"ids": [*chosen.ids]} if chosen.ids else {"filter": chosen.filter}
     path = f"{chosen.path}/replay"
     begun = server.value("POST", path, body={**meant, **options})
-    _tell_changed(begun)
+    tell_changed(begun)
     while True:
         figures = server.value("GET", path)
         if figures is None or figures["replay"] != begun["replay"]:
@@ -212,7 +212,8 @@ def _pages(server: LetterServer, chosen: Chosen, limit: int = 200) -> Iterator[A
             return
 
 
-def _tell_changed(answer: Any) -> None:
+def tell_changed(answer: Any) -> None:
+    """Tell what of the config is another one than when letters failed."""
     if answer["config_changed"]:
         settings = ", ".join(answer["changed"])
         where = f": {settings}" if settings else ""

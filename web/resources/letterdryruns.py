@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from headrace.authoring.dryrun.run import ChainDryRun
+from headrace.authoring.dryrun.stage import BY_ERROR
 from headrace.compiler.annotated import Count
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
@@ -53,6 +54,13 @@ class DeadLetterDryRun(msgspec.Struct):
         str | None, Meta(description="Why the input could make nothing of it. Null: it can.")
     ]
     transformed: FromThere
+    fails: Annotated[
+        bool | None,
+        Meta(
+            description="Whether something of it would fail, there or further on, as far as that shows. Null:"
+            " it goes into an output, and nobody knows."
+        ),
+    ]
     config_changed: Annotated[
         bool, Meta(description="Whether the pipeline has another config than when it failed.")
     ]
@@ -78,11 +86,18 @@ def of_letter(
         excerpt.messages(messages),
         look.failure,
         transformed,
+        None if first is None and look.failure is None else _fails(transformed),
         look.has_changed,
         look.changed,
         [*look.warnings],
         excerpt.notes,
     )
+
+
+def _fails(transformed: PipelineDryRunRan | PipelineDryRunFailed | None) -> bool:
+    if isinstance(transformed, PipelineDryRunRan):
+        return any(each.why.startswith(BY_ERROR) for each in transformed.left or ())
+    return True
 
 
 def _transformed(

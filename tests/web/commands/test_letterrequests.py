@@ -206,3 +206,80 @@ def test_a_server_that_refuses_is_told(answer: Any, said: str) -> None:
     assert result.exit_code == 1
     assert said in result.stderr
     assert result.stdout == ""
+
+
+TRIED = {
+    **{"stage": "transform", "component": 1, "kind": "map", "messages": [{"n": "7"}, {"n": "x"}]},
+    **{"failure": None, "fails": True, "config_changed": True, "changed": ["transforms[1]"]},
+    **{"warnings": [], "notes": ["only the first 2 of 300 messages were used"]},
+    "transformed": {
+        "outcome": "ran",
+        "stages": [{"index": 1, "kind": "map", "batches": [[{"n": 7}]]}],
+        "left": [{"message": 1, "at": 1, "kind": "map", "why": "skipped by error: no\x1b number"}],
+        **{"warnings": [], "notes": [], "buckets": {}},
+    },
+}
+
+
+def test_a_dry_run_prints_what_would_become_of_a_letter() -> None:
+    answers = {f"POST {LETTERS}/replay": TRIED}
+
+    result, asked = invoked(answers, "replay", "p q", "--ids", "7", "--dry-run")
+    as_json, _ = invoked(answers, "replay", "p q", "--ids", "7", "--dry-run", "--format", "json")
+
+    assert asked == [(f"POST {LETTERS}/replay", '{"ids":[7],"dry_run":true}')]
+    assert result.stdout.splitlines() == [
+        "transform 1 (map) would get 2 messages",
+        "transform 1 (map) would hand on 1 message",
+        '  {"n": 7}',
+        "message 1 would go no further than transform 1 (map): skipped by error: no\\x1b number",
+        "note: only the first 2 of 300 messages were used",
+    ]
+    assert "another config than when they failed: transforms[1]\n" in result.stderr
+    assert (result.exit_code, as_json.exit_code) == (1, 1)
+    assert json.loads(as_json.stdout) == TRIED
+
+
+@pytest.mark.parametrize(
+    ("told", "lines", "code"),
+    [
+        (
+            {"stage": "input", "component": 0, "kind": "mqtt", "failure": "no JSON"},
+            ["input 0 (mqtt) can make nothing of it: no JSON"],
+            1,
+        ),
+        (
+            {"stage": "output", "fails": None, "transformed": None, "messages": [1], "notes": []},
+            ["output 1 (map) would get 1 message", "  1"],
+            0,
+        ),
+        (
+            {
+                "transformed": {
+                    **{"outcome": "failed", "at": 2, "kind": "script", "message": "no"},
+                    **{"stages": [], "warnings": ["w"], "notes": []},
+                },
+                "notes": [],
+            },
+            [
+                "transform 1 (map) would get 2 messages",
+                "transform 2 (script) would fail: no",
+                "warning: w",
+            ],
+            1,
+        ),
+    ],
+)
+def test_a_dry_run_says_whether_it_would_fail(told: Any, lines: list[str], code: int) -> None:
+    answers = {f"POST {LETTERS}/replay": {**TRIED, "config_changed": False, **told}}
+
+    result, _ = invoked(answers, "replay", "p q", "--ids", "7", "--dry-run")
+
+    assert (result.exit_code, result.stdout.splitlines()) == (code, lines)
+
+
+@pytest.mark.parametrize("which", [["--all"], ["--ids", "7,8"], ["--stage", "input"]])
+def test_a_dry_run_is_of_one_letter(which: list[str]) -> None:
+    result, asked = invoked({}, "replay", "p q", "--dry-run", *which)
+
+    assert (result.exit_code, asked) == (2, [])

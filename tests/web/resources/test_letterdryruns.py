@@ -77,6 +77,7 @@ async def test_a_letter_of_a_transform_shows_what_is_made_of_it_from_there_on(
     assert (failed["message"], failed["at"], failed["kind"]) == (0, 1, "map")
     assert failed["why"].startswith("skipped by error: mapping 0 ('cast'): field 'n'")
     assert (filtered["message"], filtered["at"]) == (2, 2)
+    assert told["fails"] is True
     assert (told["config_changed"], told["changed"]) == (True, [])
 
 
@@ -110,6 +111,7 @@ async def test_edited_messages_are_tried_in_the_place_of_those_it_has(
     told = (await tried(client, messages=[{"n": "8"}], component=0)).json
 
     assert (told["component"], told["messages"]) == (0, [{"n": "8"}])
+    assert told["fails"] is False
     assert [each["batches"] for each in told["transformed"]["stages"]] == [
         [[{"n": "8", "first": 1}]],
         [[{"n": 8, "first": 1}]],
@@ -139,7 +141,7 @@ async def test_a_payload_arrives_at_its_input_or_not(
         assert told["transformed"]["stages"][2]["batches"] == [[{"n": 8, "first": 1}]]
     else:
         assert told["transformed"] is None
-    assert told["failure"] == failure
+    assert (told["failure"], told["fails"]) == (failure, failure is not None)
 
 
 async def test_for_an_output_it_is_what_would_be_written(client: Any, records: Records) -> None:
@@ -152,6 +154,7 @@ async def test_for_an_output_it_is_what_would_be_written(client: Any, records: R
     told = (await client.simulate_post(path, json=asked)).json
 
     assert (told["stage"], told["kind"], told["transformed"]) == ("output", "stdout", None)
+    assert told["fails"] is None
     assert told["messages"] == [*range(200)]
     assert told["notes"] == ["only the first 200 of 300 messages were used"]
 
