@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,32 @@ def test_a_letter_is_edited_and_replayed_and_is_gone(console: Console) -> None:
     expect(page.get_by_text("The config of the pipeline has changed")).to_have_count(0)
     page.get_by_role("button", name="dismiss").click()
     expect(page.get_by_label("replay", exact=True)).to_have_count(0)
+
+
+def test_a_dry_run_shows_what_a_replay_would_come_to_and_does_nothing(console: Console) -> None:
+    console.server.request(
+        "POST", f"/api/pipelines/{ID}/messages", f'{{"bar":"wet","n":{DIGITS}}}'.encode()
+    )
+    page = those_of(console, 1)
+    letter = opened(page)
+    letter.get_by_role("button", name="Dry run").click()
+    outcome = letter.get_by_role("region", name="dry run")
+    expect(outcome).to_contain_text("Some of it would fail again")
+    expect(outcome).to_contain_text("Message 1 would go no further than transform 0, map")
+
+    letter.get_by_role("button", name="Edit").click()
+    expect(outcome).to_have_count(0)
+    letter.get_by_role("textbox", name="messages of dead letter").fill(
+        f'{{"bar": "1.5", "n": {DIGITS}}}'
+    )
+    letter.get_by_role("button", name="Dry run").click()
+
+    expect(outcome).to_contain_text("1 message would go into transform 0, map.")
+    expect(outcome.get_by_role("group", name="outcome 1")).to_contain_text('"bar": 1.5')
+    expect(outcome.get_by_role("group", name="outcome 1")).to_contain_text(f'"n": {DIGITS}')
+    expect(page.get_by_label("replay", exact=True)).to_have_count(0)
+    answer = console.server.request("GET", f"/api/pipelines/{ID}/dead-letters")
+    assert [each["tries"] for each in json.loads(answer.body)["entries"]] == [1]
 
 
 @rule(69)

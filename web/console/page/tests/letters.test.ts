@@ -3,6 +3,7 @@ import type { ReplayFigures } from "../src/api/letters";
 import { messagesOf } from "../src/dryrun/given";
 import { editable, held, request, whereOf } from "../src/letters/letter";
 import { progress } from "../src/letters/progress";
+import { tried } from "../src/letters/tried";
 import { bytes, deadLetters } from "../src/ui/counted";
 
 const DIGITS = "1234567890123456789012345678901234567890";
@@ -35,9 +36,47 @@ describe("what a letter holds", () => {
   });
   test("goes into a replay with the digits that it has", () => {
     expect(request([7])).toBe('{"ids":[7]}');
+    expect(request([7], ["2"], true)).toBe('{"ids":[7],"dry_run":true,"messages":[2]}');
     expect(request([7], [`{"n":${DIGITS}}`, "2"])).toBe(
       `{"ids":[7],"messages":[{"n":${DIGITS}},2]}`,
     );
+  });
+});
+
+describe("a dry run of a letter", () => {
+  const told = {
+    ...{ stage: "transform", component: 1, kind: "map", failure: null, fails: true },
+    ...{ warnings: ["w"], notes: ["n"], messages: [1, 2] },
+  };
+  const ran = { outcome: "ran", stages: [], left: [], warnings: [], notes: [] };
+  test("shows what comes out with every digit, and what does not", () => {
+    const stages = `[{"index":1,"batches":[]},{"index":2,"batches":[[{"n":${DIGITS}}],[2]]}]`;
+    const left = [{ message: 1, at: 1, kind: "map", why: "no number" }];
+    const text = JSON.stringify({ ...told, transformed: { ...ran, left } });
+
+    expect(tried(text.replace('"stages":[]', `"stages":${stages}`))).toEqual({
+      where: "transform 1, map",
+      messages: ["1", "2"],
+      fails: true,
+      failure: null,
+      out: [`{"n":${DIGITS}}`, "2"],
+      left: [{ message: 1, where: "transform 1, map", why: "no number" }],
+      notes: ["w", "n"],
+    });
+  });
+  test("behind no transform at all shows what went in", () => {
+    expect(tried(JSON.stringify({ ...told, transformed: ran })).out).toEqual(["1", "2"]);
+  });
+  test("into an output shows what would be written", () => {
+    expect(tried(JSON.stringify({ ...told, fails: null, transformed: null })).out).toBeUndefined();
+  });
+  test("that fails as a whole says where and why", () => {
+    const failed = { ...ran, outcome: "failed", at: 2, kind: "script", message: "no" };
+
+    expect(tried(JSON.stringify({ ...told, transformed: failed }))).toMatchObject({
+      failure: "transform 2, script: no",
+      out: undefined,
+    });
   });
 });
 

@@ -37,6 +37,9 @@ export const letters = {
   /** `request` is JSON text, as messages in it are. */
   replay: async (id: string, request: string): Promise<BegunReplay> =>
     (await answered("POST", of(id, "replay"), request)).json(),
+  /** What would become of a letter, as JSON text; so is `request`. */
+  tried: async (id: string, request: string): Promise<string> =>
+    (await answered("POST", of(id, "replay"), request)).text(),
   /** Null: there was none. */
   figures: (id: string) => ask<ReplayFigures | null>("GET", of(id, "replay")),
   stop: (id: string) => ask<void>("DELETE", of(id, "replay")),

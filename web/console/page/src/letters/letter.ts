@@ -28,10 +28,17 @@ export function editable(what: Held): string {
     .join("");
 }
 
-/** What a replay of letters is asked for with; messages as JSON text, in the place of those of the one letter. */
-export function request(ids: readonly number[], messages?: readonly string[]): string {
+/**
+ * What a replay of letters is asked for with, or the dry run of one; messages as JSON text, in the place of those of
+ * the one letter.
+ */
+export function request(
+  ids: readonly number[],
+  messages?: readonly string[],
+  isDryRun = false,
+): string {
   const edited = messages ? `,"messages":[${messages.join(",")}]` : "";
-  return `{"ids":[${ids.join(",")}]${edited}}`;
+  return `{"ids":[${ids.join(",")}]${isDryRun ? ',"dry_run":true' : ""}${edited}}`;
 }
 
 type Place = Pick<LetterEntry, "stage" | "component"> & { input_index?: number | null };
