@@ -157,6 +157,8 @@ class _Explaining:
         yield from _conditions(component)
         if isinstance(component, Transform) and (waits := _waits(component)):
             yield f"while the server is away: {waits[1]}"
+        if isinstance(component, Output) and self.config.letters is not None:
+            yield _telling_apart(component)
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):
@@ -284,6 +286,14 @@ def _waits(component: Component) -> tuple[str, str] | None:
     if isinstance(component, Output) and component.is_queued:
         return "delivery.queue.waits", f"is on the disk and is tried again, in order, {lasting}"
     return "delivery.retry.waits", f"waits and is tried again, in order, {lasting}"
+
+
+def _telling_apart(output: Output) -> str:
+    """Return whether single messages of a batch become dead letters, and when."""
+    if output.bisection.how == "never":
+        return "a batch that it refuses is a dead letter as a whole"
+    said = _plain(output.bisection.says)
+    return f"of a batch that it refuses the messages at fault are dead letters ({said})"
 
 
 def _failures(component: Component) -> Iterator[ExplainedFailure]:

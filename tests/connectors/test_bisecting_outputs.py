@@ -32,6 +32,7 @@ from tests.postgres_relay import Relay, relayed
 from tests.postgres_sides import column, done, found, until, unused
 from tests.postgres_sides import context as postgres_context
 from tests.postgres_sides import sink as postgres_sink
+from tests.promises import promise
 from tests.services.clickhouse import Access
 from tests.services.kafka import Kafka
 from tests.services.postgres import Postgres
@@ -53,6 +54,7 @@ def thousand() -> Batch:
 
 
 @pytest.mark.parametrize("constraint", ["check (n < 100000)", "check (n < 100000), unique (n)"])
+@promise("postgres.output.at_fault")
 async def test_of_a_batch_for_postgres_the_rows_that_a_constraint_breaks_are_told(
     postgres: Postgres, constraint: str
 ) -> None:
@@ -148,6 +150,7 @@ def table(clickhouse: Access) -> Iterator[str]:
         yield name
 
 
+@promise("clickhouse.output.at_fault")
 async def test_of_a_batch_for_clickhouse_the_rows_that_a_constraint_breaks_are_told(
     clickhouse: Access, table: str
 ) -> None:
@@ -208,6 +211,7 @@ async def test_what_a_view_of_clickhouse_refuses_is_not_tried_in_halves(
 # Kafka
 
 
+@promise("kafka.output.at_fault")
 async def test_of_a_batch_for_kafka_the_record_that_is_too_large_is_told(kafka: Kafka) -> None:
     topic = "bisected-large"
     batch: Batch = [*range(20)]
@@ -282,6 +286,7 @@ def taking(server: Peer, status: int, most: int = 1000) -> list[Any]:
     return taken
 
 
+@promise("http.output.at_fault")
 async def test_of_a_body_that_is_too_large_halves_are_sent(server: Peer) -> None:
     taken = taking(server, 400, most=300)
 
@@ -293,6 +298,7 @@ async def test_of_a_body_that_is_too_large_halves_are_sent(server: Peer) -> None
 
 
 @pytest.mark.parametrize("status", [400, 422])
+@promise("http.output.at_fault")
 async def test_with_bisect_the_messages_are_told_for_which_a_server_refuses_a_body(
     server: Peer, status: int
 ) -> None:

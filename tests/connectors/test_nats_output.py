@@ -84,7 +84,7 @@ async def test_a_message_that_is_too_large_fails_its_batch_and_no_other(tmp_path
     assert ctx.warnings == ["message 2 of 3 has 1,202 bytes"]
 
 
-@promise("nats.output.fails.too_large")
+@promise("nats.output.fails.too_large", "nats.output.at_fault")
 async def test_of_a_batch_each_message_that_is_too_large_is_named(tmp_path):
     with Nats(tmp_path, extra=["max_payload: 1000"]) as server:
         async with sink(context(server), "a") as output:

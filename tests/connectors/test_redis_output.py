@@ -316,6 +316,7 @@ async def failure(output: RedisSink, batch: list) -> BatchFailed:
         ("LOADINGS a code that nobody knows", BatchFailed, "invalid", True),
     ],
 )
+@promise("redis.output.at_fault")
 async def test_an_error_among_the_answers_tells_what_is_done_and_maybe_what_is_at_fault(
     said, raised, failure_class, at_fault
 ):

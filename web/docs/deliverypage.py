@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.families import Component
+from headrace.compiler.component.families import Component, Output
 from headrace.compiler.component.promises import (
     InputPromises,
     OutputPromises,
@@ -55,6 +55,7 @@ def pages(docs: Path, catalogue: Catalogue) -> dict[str, RegionTexts]:
         "waiting": _table("input", WAITING, [row for row in rows if isinstance(row[1], Waiting)]),
         "held": table(["holds", "most", "promise"], _held(rows)),
         "classes": failuretables.overview(catalogue),
+        "at-fault": _at_fault(catalogue),
         "tests": "",
     }
     declared = _declared(filled((docs / PAGE).read_text(), parts), rows, catalogue)
@@ -79,7 +80,8 @@ def _declared(said: str, rows: Iterable[Row], catalogue: Catalogue) -> list[str]
     """Return the names of all that tests hold: promises and failures of components, then the page's own."""
     of_components = [name for kind, row in rows for name, _, _ in row.named(kind)]
     of_failures = failuretables.tried(catalogue)
-    return [*of_components, *of_failures, *dict.fromkeys(_ON_THE_PAGE.findall(said))]
+    told_apart = (name for name, _ in _telling_apart(catalogue))
+    return [*of_components, *of_failures, *told_apart, *dict.fromkeys(_ON_THE_PAGE.findall(said))]
 
 
 def _table(noun: str, columns: Mapping[str, str], rows: Iterable[Row]) -> str:
@@ -94,6 +96,27 @@ def _table(noun: str, columns: Mapping[str, str], rows: Iterable[Row]) -> str:
 
 def _called(kind: type[Component], row: Promises) -> str:
     return f"{code(kind.kind)}{row.when}"
+
+
+def _telling_apart(catalogue: Catalogue) -> Iterator[tuple[str, type[Output]]]:
+    """Yield the outputs that tell messages at fault apart, each with the name of that promise."""
+    for kind in catalogue:
+        if issubclass(kind, Output) and kind.bisection.how != "never":
+            yield f"{kind.kind}.output.at_fault", kind
+
+
+def _at_fault(catalogue: Catalogue) -> str:
+    """Return how the messages of a batch are told apart that are at fault."""
+    telling = [*_telling_apart(catalogue)]
+    lines = [[code(kind.kind), kind.bisection.says, code(name)] for name, kind in telling]
+    apart = {kind for _, kind in telling}
+    others = [
+        code(each.kind) for each in catalogue if issubclass(each, Output) and each not in apart
+    ]
+    return (
+        table(["output", "halves of a batch that is refused are tried", "promises"], lines)
+        + f"\n\nThe others ({', '.join(others)}) never tell: what they refuse is put down as a whole."
+    )
 
 
 def _held(rows: Iterable[Row]) -> Iterator[list[str]]:

@@ -57,8 +57,8 @@ class DeadLetterDryRun(msgspec.Struct):
     fails: Annotated[
         bool | None,
         Meta(
-            description="Whether something of it would fail, there or further on, as far as that shows. Null:"
-            " it goes into an output, and nobody knows."
+            description="Whether something of it would fail, there or further on, as far as that shows."
+            " Null: it goes into an output, and nobody knows."
         ),
     ]
     config_changed: Annotated[
