@@ -39,6 +39,11 @@ log = logging.getLogger("headrace.store")
 FOLDER = (STORE, "0")
 """Below the directory of all files."""
 
+LEFT_UNNAMED = (
+    "%s holds what an earlier run has kept, or another server keeps, and no config here names it: nothing"
+    " of it is read, shown or deleted. With 'dead_letters', 'durable' or 'queue' in a pipeline,"
+    " GET /api/stored and GET /api/dead-letters tell of it"
+)
 LISTED_SECONDS = 1.0
 """How long whoever asks for figures waits for the disk."""
 
@@ -90,6 +95,8 @@ class Storage:
         """Take the directory of all files, None: there is none. What is not ``is_real`` is in memory."""
         self._clock, self._settings, self._is_real = clock, settings, is_real
         self._folder = None if data_dir is None else data_dir.joinpath(*FOLDER)
+        self._left_by_others = self._folder if is_real else None
+        """Where something may be of which it was not told yet."""
         self._store: Store | None = None
         self.records: Records | None = None
         """The dead letters; None: no store is open."""
@@ -111,7 +118,10 @@ class Storage:
 
     async def prepare(self, configs: Iterable[PipelineConfig]) -> None:
         """Open the store, if one of these names it: building opens nothing."""
-        if self._store is not None or not any(map(_keeps, configs)):
+        if self._store is not None:
+            return
+        if not any(map(_keeps, configs)):
+            self._tell_what_is_left()
             return
         async with self._opening:
             if self._store is None and not self._is_closed and self._may_keep:
@@ -129,6 +139,16 @@ class Storage:
         if self._store is None:
             raise StoreRefused(self._refusal or "nothing can be kept without --data-dir")
         return self._store
+
+    def _tell_what_is_left(self) -> None:
+        """Tell once that an earlier run has left something which no config names: nobody looks into it."""
+        folder, self._left_by_others = self._left_by_others, None
+        if folder is None or not folder.is_dir():
+            return
+        from headrace.compiler.store.leftovers import holds_something
+
+        if holds_something(folder):
+            log.warning(LEFT_UNNAMED, folder)
 
     @property
     def _may_keep(self) -> bool:
