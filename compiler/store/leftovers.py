@@ -15,7 +15,7 @@ _TABLES = ("entries", "aside", "letters")
 def holds_something(folder: Path) -> bool:
     """Return whether something is in the store of a folder, which may be somebody else's.
 
-    What a process that was killed, or still runs, has in its log is not looked into: it counts as something.
+    What a process that was killed, or still runs, has in its log is not looked into: it may be something.
     """
     file = folder / DATABASE
     if not file.exists():

@@ -135,7 +135,7 @@ def export(server: LetterServer, chosen: Chosen, out: BinaryIO) -> int:
         for each in page["entries"]:
             _copy(server.answered("GET", f"{chosen.path}/{each['id']}"), server, out)
             written += 1
-    print(f"{written:,} dead letters written", file=sys.stderr)
+    print(f"{_counted(written)} written", file=sys.stderr)
     return FINE if written else NOTHING
 
 
@@ -145,7 +145,7 @@ def delete(server: LetterServer, chosen: Chosen) -> int:
     if chosen.ids:
         query = {"ids": ",".join(map(str, chosen.ids))}
     deleted = server.value("DELETE", chosen.path, query)["deleted"]
-    print_text(f"{deleted:,} dead letters deleted")
+    print_text(f"{_counted(deleted)} deleted")
     return FINE if deleted else NOTHING
 
 
@@ -238,6 +238,10 @@ def _copy(response: HTTPResponse, server: LetterServer, out: BinaryIO) -> None:
         raise
     out.write(b"\n")
     out.flush()
+
+
+def _counted(letters: int) -> str:
+    return f"{letters:,} dead letter{'' if letters == 1 else 's'}"
 
 
 def _alike(row: Any) -> tuple[str, ...]:

@@ -174,7 +174,8 @@ class _Session:
         )
 
     def _shell(self, command: str) -> list[str]:
-        return ["bash", "-c", "\n".join([*self._set, command.replace(ADDRESS, self._here)])]
+        lines = "\n".join([*self._set, command])
+        return ["bash", "-c", lines.replace(ADDRESS, self._here)]
 
     def _environment(self) -> dict[str, str]:
         """Return an environment in which the command is found, and nothing is set for it."""
