@@ -79,7 +79,7 @@ class Lettering(Storing):
         return LetterLook("output", 0, [1], 1, None, (), has_changed=False, changed=())
 
     def configs(self) -> dict[str, PipelineConfig]:
-        return {"p": PipelineConfig(id="p", outputs=(StdoutOutput.load({}),))}
+        return {"p": PipelineConfig(id="p", inputs=(), outputs=(StdoutOutput.load({}),))}
 
     async def replay_figures(self, pipeline: str) -> ReplayFigures | None:
         return ReplayFigures(1, 2, 1, 0, "running")
