@@ -41,8 +41,8 @@ FOLDER = (STORE, "0")
 
 LEFT_UNNAMED = (
     "%s holds what an earlier run has kept, or another server keeps, and no config here names it: nothing"
-    " of it is read, shown or deleted. With 'dead_letters', 'durable' or 'queue' in a pipeline,"
-    " GET /api/stored and GET /api/dead-letters tell of it"
+    " of it is read, shown or deleted. 'headrace store show' tells of it; with 'dead_letters', 'durable' or"
+    " 'queue' in a pipeline GET /api/stored and GET /api/dead-letters do"
 )
 LISTED_SECONDS = 1.0
 """How long whoever asks for figures waits for the disk."""
