@@ -113,10 +113,11 @@ class PipelineDeleted(HeadraceError):
 
 
 class UnknownStored(HeadraceError):
-    """Nothing is stored under the id."""
+    """Nothing is stored under the id, or nothing of it was set aside, where that is asked for."""
 
-    def __init__(self, id: int | str) -> None:
-        super().__init__(f"nothing is stored under the id '{id}'")
+    def __init__(self, id: int | str, *, is_aside: bool = False) -> None:
+        what = "nothing that was set aside" if is_aside else "nothing"
+        super().__init__(f"{what} is stored under the id '{id}'")
         self.id = id
 
 

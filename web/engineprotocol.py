@@ -180,6 +180,14 @@ class Engine(Protocol):
         It is told without waiting for the disk, so also of a store that fails.
         """
 
+    async def discard_aside(self, id: int) -> None:
+        """Forget what was set aside of a part of what is kept on the disk.
+
+        Raises:
+            UnknownStored: there is none with that number, or nothing of it was set aside.
+            StoreFailed: it cannot be written.
+        """
+
     async def discard_stored(self, id: int) -> None:
         """Discard a part of what is stored, for good; or raise `UnknownStored`, `StoredInUse`, or
         `StoreFailed` where it cannot be written."""

@@ -26,6 +26,7 @@ from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.keptparts import kept_as
 from headrace.compiler.runtime.keptqueue import KeptQueue
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.losses import LostMessages
@@ -168,7 +169,7 @@ class Builder:
         if isinstance(source, KeptSource):
             return self._pump(source, component, place, acknowledges=True)
         reading = self.place("inputs", place.index)  # it has a link of its own
-        target = _kept_as(component, self._config.inputs[: place.index])
+        target = kept_as(component, self._config.inputs[: place.index])
         kept: JournalSource
         if source.is_raw:
             kept = StoredPayloads(
@@ -209,21 +210,13 @@ class Builder:
             outage = place.bridging(retry.seconds, "written to again")
             made = RetryingWriter(sink, place, outage)
             if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
-                target, size = _kept_as(component, self._config.outputs[:index]), queueing.max_bytes
+                target, size = kept_as(component, self._config.outputs[:index]), queueing.max_bytes
                 kept = KeptQueue(place.storage, place, target, "queue", size)
                 made = OutputQueue(made, place, kept, queueing, self._broke)
                 outage.on_failure = made.failed
         if component.wanted:
             made.select(place.selecting(component.wanted), self._broke)
         return made
-
-
-def _kept_as(component: DurableInput | QueuedOutput, before: Iterable[Component]) -> str:
-    """Return what it is kept as: with a number behind it, if others before it are kept as the same."""
-    name = component.kept_as()
-    kept = (each for each in before if isinstance(each, DurableInput | QueuedOutput))
-    same = sum(each.kept_as() == name for each in kept)
-    return f"#{same + 1} {name}" if same else name
 
 
 def pump_over(

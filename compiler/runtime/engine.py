@@ -111,7 +111,11 @@ class Engine:
         self._feed = Feed(clock)
         self._pulses = Pulses(self._feed, self._pipelines, pulse_of)
         self._storage = Storage(
-            clock, None if data_dir is None else data_dir.path, store, is_real=environment.is_real
+            clock,
+            None if data_dir is None else data_dir.path,
+            store,
+            is_real=environment.is_real,
+            hear=self._feed.publish_named,
         )
         self._letters = StoredLetters(self._storage)
         self._world = World(
@@ -270,6 +274,10 @@ class Engine:
     async def discard_stored(self, id: int) -> None:
         """Forget a part of what is kept, as `Storage.discard` does."""
         await self._storage.discard(id)
+
+    async def discard_aside(self, id: int) -> None:
+        """Forget what was set aside of a part of what is kept, as `Storage.discard_aside` does."""
+        await self._storage.discard_aside(id)
 
     async def letter_signatures(self, pipeline: str | None = None) -> list[DeadLetterSignature]:
         """Return what failed alike of which there are dead letters, as `StoredLetters` does."""

@@ -19,11 +19,13 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import STORE
 from headrace.compiler.errors import StoredInUse, UnknownStored
+from headrace.compiler.runtime.monitoring.namedevents import StoreEvent
 from headrace.compiler.runtime.monitoring.storedfigures import (
     StoredPart,
     StoredPartKind,
     StoreFigures,
 )
+from headrace.compiler.store.storedrows import ROW_BYTES
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
 from headrace.compiler.text.diagnostics import Fault
 
@@ -90,10 +92,20 @@ class Storage:
     """What is kept on the disk for the pipelines of one engine."""
 
     def __init__(
-        self, clock: Clock, data_dir: Path | None, settings: StoreSettings, *, is_real: bool = True
+        self,
+        clock: Clock,
+        data_dir: Path | None,
+        settings: StoreSettings,
+        *,
+        is_real: bool = True,
+        hear: Callable[[StoreEvent], object] = lambda _: None,
     ) -> None:
-        """Take the directory of all files, None: there is none. What is not ``is_real`` is in memory."""
+        """Take the directory of all files, None: there is none. What is not ``is_real`` is in memory.
+
+        ``hear``: is told of each change of the state of the store, and of damage.
+        """
         self._clock, self._settings, self._is_real = clock, settings, is_real
+        self._hear = hear
         self._folder = None if data_dir is None else data_dir.joinpath(*FOLDER)
         self._left_by_others = self._folder if is_real else None
         """Where something may be of which it was not told yet."""
@@ -113,6 +125,8 @@ class Storage:
         """The queues that there were when they were read last."""
         self._is_listed = False
         """Whether those are all that there are."""
+        self._set_asides = 0
+        """How often something had been set aside then."""
         self._listing: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -163,7 +177,10 @@ class Storage:
         return Fault("turned-away", self._refusal, path=(option,), on_key=True)
 
     async def _open(self) -> None:
-        from headrace.compiler.store.writer import TAKES_AGAIN, Store
+        from headrace.compiler.store.writer import TAKES_AGAIN, Store, StoreNews
+
+        def hear(news: StoreNews, why: str) -> None:
+            self._hear(StoreEvent(news, why, self._clock.millis()))
 
         def tell(text: str) -> None:
             log.log(logging.INFO if text == TAKES_AGAIN else logging.ERROR, "%s", text)
@@ -176,6 +193,7 @@ class Storage:
                 sync="process" if settings.sync == "process" else "power",
                 keep_free_bytes=settings.keep_free_bytes,
                 tell=tell,
+                hear=hear,
             )
         except StoreRefused as cause:
             self._refusal = str(cause)
@@ -265,12 +283,12 @@ class Storage:
         store = self._store
         if store is None:
             return None
-        if not self._is_listed:
+        if not self._is_listed or self._set_asides != store.set_asides:
             if self._listing is None or self._listing.done():
                 self._listing = asyncio.ensure_future(self._list(store))
             await asyncio.wait([self._listing], timeout=LISTED_SECONDS)
         parts = [self._part(store, each) for each in self._listed]
-        parts = [each for each in parts if each.entries or not each.left_over]
+        parts = [each for each in parts if each.entries or each.aside or not each.left_over]
         seconds, commits = store.commit_seconds
         return StoreFigures(
             store.state, store.free_bytes(), store.failures, store.damaged, seconds, commits, parts
@@ -278,7 +296,7 @@ class Storage:
 
     async def _list(self, store: Store) -> None:
         """Look through all there is: once for each change of who has what, for that takes long."""
-        self._is_listed = True
+        self._is_listed, self._set_asides = True, store.set_asides
         try:
             self._listed = await store.queues()
         except StoreFailed:
@@ -288,7 +306,8 @@ class Storage:
         kind: StoredPartKind = "queue" if queue.kind == "queue" else "journal"
         name = (queue.pipeline, queue.target, kind)
         lent = None if queue.ended is not None else self._lent.get(name)
-        entries, size, since = queue.entries, queue.bytes, queue.oldest
+        entries, since = queue.entries, queue.oldest
+        size = queue.bytes + ROW_BYTES * queue.rows  # as whoever has it counts
         state = store.state
         if lent is not None:  # with what is being stored, and without what is about to go
             fill = lent.journal.fill()
@@ -306,6 +325,9 @@ class Storage:
             oldest,
             state,
             lent is None,
+            queue.ended is not None,
+            queue.aside,
+            queue.aside_bytes,
         )
 
     async def discard(self, id: int) -> None:
@@ -316,23 +338,46 @@ class Storage:
             StoredInUse: a pipeline has it.
             StoreFailed: it cannot be written.
         """
-        store = self._store
-        found = [] if store is None else [each for each in await store.queues() if each.id == id]
-        if store is None or not found:
-            raise UnknownStored(id)
+        store, gone = await self._found(id)
         try:
             await store.discard(id)
         except StoreInUse as cause:
-            raise StoredInUse(id, found[0].pipeline) from cause
+            raise StoredInUse(id, gone.pipeline) from cause
         self._is_listed = False
-        [gone] = found
         log.info(
             "discarded what was left over of pipeline '%s' (%s): %s entries, %s bytes",
             gone.pipeline,
             gone.target,
             f"{gone.entries:,}",
-            f"{gone.bytes:,}",
+            f"{gone.bytes + ROW_BYTES * gone.rows:,}",
         )
+
+    async def discard_aside(self, id: int) -> None:
+        """Forget what was set aside of a part of what is kept, whoever has that.
+
+        Raises:
+            UnknownStored: there is none with that number, or nothing of it was set aside.
+            StoreFailed: it cannot be written.
+        """
+        store, queue = await self._found(id)
+        if not queue.aside:
+            raise UnknownStored(id, is_aside=True)
+        await store.discard_aside(id)
+        self._is_listed = False
+        log.info(
+            "discarded what was set aside of pipeline '%s' (%s): %s entries, %s bytes",
+            queue.pipeline,
+            queue.target,
+            f"{queue.aside:,}",
+            f"{queue.aside_bytes:,}",
+        )
+
+    async def _found(self, id: int) -> tuple[Store, StoredQueue]:
+        store = self._store
+        found = [] if store is None else [each for each in await store.queues() if each.id == id]
+        if store is None or not found:
+            raise UnknownStored(id)
+        return store, found[0]
 
     async def close(self) -> None:
         """Write what is left, and close."""

@@ -98,9 +98,17 @@ _QUEUES = (
     "SELECT id, pipeline, target, kind,"
     " max(CAST(next AS INTEGER), coalesce(CAST(max(first + count) AS INTEGER), 0)),"
     " count(n), CAST(total(CASE WHEN count BETWEEN 1 AND length(body) / 4 THEN count ELSE n NOTNULL END)"
-    " AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at), ended"
+    " AS INTEGER), CAST(total(length(body)) AS INTEGER), min(at), ended,"
+    " (SELECT CAST(total(CASE WHEN count BETWEEN 1 AND length(body) / 4 THEN count ELSE 1 END) AS INTEGER)"
+    " FROM aside WHERE queue = queues.id),"
+    " (SELECT CAST(total(length(body)) AS INTEGER) FROM aside WHERE queue = queues.id)"
     " FROM queues LEFT JOIN entries ON queue = id {} GROUP BY id"
 )
+_DISCARD_ENDED = (
+    "DELETE FROM queues WHERE id = ? AND ended NOTNULL"
+    " AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = queues.id)"
+)
+"""Of a queue of which nothing is set aside any more."""
 _ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
 
 
@@ -231,13 +239,25 @@ class Database:
     def discard(self, queue: int) -> bool:
         """Forget some of what is in a queue or was set aside, else the queue; return whether more is."""
         with self._transaction():
-            for table in ("entries", "aside"):
-                if rows := self._some_rows(table, queue):
-                    delete = f"DELETE FROM {table} WHERE rowid = ?"
-                    self._run.executemany(delete, ((row,) for row in rows))
-                    return True
+            if self._some_are_deleted("entries", queue) or self._some_are_deleted("aside", queue):
+                return True
             self._run.execute("DELETE FROM queues WHERE id = ?", (queue,))
         return False
+
+    def discard_aside(self, queue: int) -> bool:
+        """Forget some of what of a queue was set aside; return whether more is."""
+        with self._transaction():
+            if self._some_are_deleted("aside", queue):
+                return True
+            self._run.execute(_DISCARD_ENDED, (queue,))
+        return False
+
+    def _some_are_deleted(self, table: str, queue: int) -> bool:
+        """Delete some rows of a queue; return whether there were any."""
+        rows = self._some_rows(table, queue)
+        delete = f"DELETE FROM {table} WHERE rowid = ?"
+        self._run.executemany(delete, ((row,) for row in rows))
+        return bool(rows)
 
     def _some_rows(self, table: str, queue: int) -> list[int]:
         """Return rows of a queue that can be deleted at once."""

@@ -58,6 +58,11 @@ def discard(queue: int, room: Room | None, database: Database) -> bool:
     return on_the_reserve(room, lambda: database.discard(queue))
 
 
+def discard_aside(queue: int, room: Room | None, database: Database) -> bool:
+    """The same of what of it was set aside, and of nothing else."""
+    return on_the_reserve(room, lambda: database.discard_aside(queue))
+
+
 def write(work: Callable[[sqlite3.Connection], T], room: Room | None, database: Database) -> T:
     """Write something of the letters that makes room, also on a full disk."""
     return on_the_reserve(room, lambda: database.write(work))

@@ -202,6 +202,9 @@ class StoredQueue(NamedTuple):
     """When the first of it was written. Units: seconds since 1970."""
     ended: float | None
     """When its pipeline was deleted: nobody takes it up again. None: it goes on."""
+    aside: int = 0
+    """Entries of it that were set aside."""
+    aside_bytes: int = 0
 
 
 class StoredPage(NamedTuple):

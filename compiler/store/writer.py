@@ -66,6 +66,8 @@ CLOSE_SECONDS = 2.0
 """How long a disk may take at the end."""
 
 State = Literal["open", "full", "failing"]
+StoreNews = Literal["open", "full", "failing", "damaged"]
+"""What is heard of a store: a state that it has from now on, or that something of it is damaged."""
 
 
 @dataclass(slots=True)
@@ -87,9 +89,10 @@ class Store:
         room: Room | None,
         sync: Sync,
         tell: Callable[[str], None],
+        hear: Callable[[StoreNews, str], None] = lambda *_: None,
     ) -> None:
         self._clock, self._folder, self._room, self._sync = clock, folder, room, sync
-        self._tell = tell
+        self._tell, self._hear = tell, hear
         self._thread = None if folder is None else OneThread("headrace-store")
         self._database: Database
         self._in_use: dict[int, _InUse] = {}
@@ -123,6 +126,10 @@ class Store:
         """Why it takes nothing, if it does not."""
         self._trouble = ""
         """The same, as it was told."""
+        self._heard: StoreNews = "open"
+        """The state that was heard of last."""
+        self.set_asides = 0
+        """How often something was set aside."""
         self.commits = self.failures = self.damaged = 0
         """Commits; commits and reads that failed; entries that were found damaged, or gone."""
         self.commit_seconds = 0.0, 0
@@ -138,19 +145,22 @@ class Store:
         keep_free_bytes: int = KEEP_FREE_BYTES,
         reserve_bytes: int = RESERVE_BYTES,
         tell: Callable[[str], None] = lambda _: None,
+        hear: Callable[[StoreNews, str], None] = lambda *_: None,
     ) -> Store:
         """Open the store of a folder, or one in memory; ``tell`` hears of damage and of changes of state.
+
+        ``hear`` hears of each of them once, and why; `tell` of the same state for another reason as well.
 
         Raises:
             StoreRefused: it cannot be opened; nothing was touched.
         """
         if folder is None:
-            store = cls(clock, None, None, sync, tell)
+            store = cls(clock, None, None, sync, tell, hear)
             store._database = Database(None, sync, clock.seconds)
         else:
             held = StoreFolder(folder, clock.seconds)
             room = Room(folder, keep_free_bytes, reserve_bytes)
-            store = cls(clock, held, room, sync, tell)
+            store = cls(clock, held, room, sync, tell, hear)
             try:
                 await store._told(partial(store._begin_with, held, room))
             except BaseException:
@@ -264,6 +274,18 @@ class Store:
         self._may_give_back = True
         self._wait_for_quiet()
 
+    async def discard_aside(self, queue: int) -> None:
+        """Forget what of a queue was set aside, also while somebody has it, some at a time.
+
+        Raises:
+            StoreFailed: it cannot be written.
+        """
+        async with self._opening:
+            while await self._write(partial(onthread.discard_aside, queue, self._room)):
+                pass
+        self._may_give_back = True
+        self._wait_for_quiet()
+
     async def _write(self, work: Callable[[Database], T]) -> T:
         """Do what writes."""
         try:
@@ -294,7 +316,8 @@ class Store:
             self._fails(cause)
         for row in page.damaged:
             self.damaged += row.entries
-            self._tell(
+            self.set_asides += 1
+            self._tell_damage(
                 f"{row.entries:,} entries of queue {queue} from {row.first:,} on are damaged:"
                 " they are set aside"
             )
@@ -303,7 +326,7 @@ class Store:
     def lost(self, queue: int, count: int) -> None:
         """Tell that entries of a queue are not there which were."""
         self.damaged += count
-        self._tell(f"{count:,} entries of queue {queue} are gone")
+        self._tell_damage(f"{count:,} entries of queue {queue} are gone")
 
     def append(
         self, queue: int, number: int, payload: bytes, *, is_taken: bool
@@ -380,7 +403,7 @@ class Store:
     def letter_damaged(self, id: int) -> None:
         """Tell that a letter is not what was written."""
         self.damaged += 1
-        self._tell(f"letter {id} is damaged")
+        self._tell_damage(f"letter {id} is damaged")
 
     def let_go_of_letters(self, ids: Collection[int]) -> None:
         """Have letters go."""
@@ -729,6 +752,7 @@ class Store:
 
     def _is_committed(self, changes: Changes) -> None:
         self.commits += not changes.is_empty
+        self.set_asides += len(changes.aside)
         self._may_give_back |= bool(changes.gone or changes.rows_along or changes.deleted)
         for letter in changes.letters:
             self.letters.add(letter.place, letter.amount)
@@ -767,6 +791,7 @@ class Store:
             self._tell(f"the store takes nothing: {told}")
             self._trouble = trouble
         self.state, self.why = state, str(told)
+        self._is_heard(state, str(told))
         if state == "failing":
             self._readable.clear()
         groups = [*self._groups]
@@ -776,6 +801,16 @@ class Store:
         if self._trial is None:
             self._trial = self._clock.call_later(AGAIN_SECONDS, self._try_soon)
         return told
+
+    def _is_heard(self, state: State, why: str) -> None:
+        """Have a state heard of that was not the last one to be."""
+        if state != self._heard:
+            self._heard = state
+            self._hear(state, why)
+
+    def _tell_damage(self, text: str) -> None:
+        self._tell(text)
+        self._hear("damaged", text)
 
     def _try_soon(self) -> None:
         self._trial = None
@@ -801,6 +836,7 @@ class Store:
         else:
             self.state, self.why, self._trouble = "open", "", ""
             self._tell(TAKES_AGAIN)
+            self._is_heard("open", TAKES_AGAIN)
 
     def _revive(self, changes: Changes, tell: Callable[[str], None]) -> None:
         """Write what goes; on a database that is opened anew, if it was not the disk that was full."""
@@ -836,13 +872,13 @@ class Store:
         return await self._on_thread(lambda: work(self._database))
 
     async def _told(self, work: Callable[[Callable[[str], None]], None]) -> None:
-        """Do what tells something, which is told here and not on the thread."""
+        """Do what tells of damage, which is told here and not on the thread."""
         told: list[str] = []
         try:
             await self._on_thread(partial(work, told.append))
         finally:
             for each in told:
-                self._tell(each)
+                self._tell_damage(each)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         """Do what may wait for the disk; what is in memory is done at once, also in virtual time."""

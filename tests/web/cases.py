@@ -101,6 +101,9 @@ class Broken(Engine):
     async def discard_stored(self, id: int) -> None:
         raise ZeroDivisionError("a secret is in here")
 
+    async def discard_aside(self, id: int) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
     async def test(self, *_: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
 
@@ -207,6 +210,11 @@ def remove(status: int, name: str, **service: Any) -> Case:
 def discard(status: int, id: str, engine: Any = Storing) -> Case:
     path = f"/api/stored/{id}"
     return Case("discardStored", status, path, "DELETE", b"", {}, {"engine": engine})
+
+
+def discard_aside(status: int, id: str, engine: Any = Storing) -> Case:
+    path = f"/api/stored/{id}/aside"
+    return Case("discardSetAside", status, path, "DELETE", b"", {}, {"engine": engine})
 
 
 LETTERS = "/api/pipelines/p/dead-letters"

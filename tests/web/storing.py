@@ -13,9 +13,13 @@ from headrace.compiler.store.storeerrors import StoreFailed
 AT = 1_770_000_000_000
 """When the oldest came. Units: milliseconds since 1970."""
 PARTS = (
-    StoredPart(1, "press-line", "http", "journal", 3, 120, AT, "open", left_over=False),
+    StoredPart(
+        1, "press-line", "http", "journal", 3, 120, AT, "open", False, aside=2, aside_bytes=30
+    ),
     StoredPart(2, "alarms", "http", "journal", 0, 0, None, "full", left_over=False),
-    StoredPart(3, "press-line", "http", "journal", 2, 50, AT + 1000, "open", left_over=True),
+    StoredPart(
+        3, "press-line", "http", "journal", 2, 50, AT + 1000, "open", left_over=True, ended=True
+    ),
 )
 FIGURES = StoreFigures("open", 10_000, 4, 5, 1.5, 6, PARTS)
 
@@ -42,9 +46,19 @@ class Storing(Engine):
         del parts[id]
         self.figures = replace(self.figures, parts=[*parts.values()])
 
+    async def discard_aside(self, id: int) -> None:
+        parts = {each.id: each for each in self.figures.parts}
+        if id not in parts or not parts[id].aside:
+            raise UnknownStored(id, is_aside=True)
+        parts[id] = replace(parts[id], aside=0, aside_bytes=0)
+        self.figures = replace(self.figures, parts=[*parts.values()])
+
 
 class NotWriting(Storing):
     """One that cannot write."""
 
     async def discard_stored(self, id: int) -> None:
+        raise StoreFailed("it cannot be written: disk I/O error")
+
+    async def discard_aside(self, id: int) -> None:
         raise StoreFailed("it cannot be written: disk I/O error")

@@ -16,8 +16,9 @@ Further named events come to who asks for them, because a client that knows none
 over what it did not ask for. `?named=ping` has one beside every comment: a comment reaches no script
 of a page. `?named=pulse` tells each second what pipelines have counted, and for who asks for it no batch is
 rendered that they do not name with `pipeline`. `?named=changed` tells what somebody has changed,
-`?named=waiting` and `?named=going-on` that a component that bridges outages waits, and no longer does, and
-`?named=dead-letters` that something was put down as dead letters.
+`?named=waiting` and `?named=going-on` that a component that bridges outages waits, and no longer does,
+`?named=dead-letters` that something was put down as dead letters, and `?named=store` that the store takes
+nothing, or does again, or that something of it is damaged.
 
     event: ping
     data: {}
@@ -63,6 +64,7 @@ from headrace.compiler.runtime.monitoring.namedevents import (
     NAMED_EVENTS,
     DeadLettersEvent,
     GoingOnEvent,
+    StoreEvent,
     WaitingEvent,
 )
 from headrace.compiler.runtime.monitoring.pulses import Pulse
@@ -80,7 +82,7 @@ EVENTS_PATH = "/events"
 MEDIA_TYPE = "text/event-stream"
 KEEP_ALIVE_SECONDS = 15.0
 
-Named = Literal["ping", "pulse", "changed", "waiting", "going-on"]
+Named = Literal["ping", "pulse", "changed", "waiting", "going-on", "dead-letters", "store"]
 """The events that come only to who asks for them by name."""
 KNOWN = frozenset({*get_args(Named), "lagged", "fault"})
 """All names that may be asked for: the others come anyway."""
@@ -200,7 +202,8 @@ ROWS: tuple[Endpoint, ...] = (
                 " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
                 " failures do. `changed`: what somebody has changed. `waiting` and `going-on`: that a"
                 " component with `retry` waits, and that it does no longer. `dead-letters`: what was put"
-                " down as dead letters. Names that do not exist are ignored, and told in"
+                " down as dead letters. `store`: that the store takes nothing, or does again, or that"
+                " something of it is damaged. Names that do not exist are ignored, and told in"
                 " `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
@@ -228,6 +231,7 @@ ROWS: tuple[Endpoint, ...] = (
                     "waiting": WaitingEvent,
                     "going-on": GoingOnEvent,
                     "dead-letters": DeadLettersEvent,
+                    "store": StoreEvent,
                 },
             ),
             **MALFORMED,

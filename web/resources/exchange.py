@@ -16,7 +16,7 @@ from headrace.web.bodies import Request, created, read_json_body
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.preconditions import versions_read
 from headrace.web.resources.pipelines import EXAMPLE, PipelineDto, answer_pipeline
-from headrace.web.resources.revert import RevertPlan
+from headrace.web.resources.revert import RevertPlan, told
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
@@ -43,7 +43,7 @@ async def plan_exchange(
     engine = service.engine
     await engine.pipeline(pipeline_id)
     plan = await engine.plan_exchange(pipeline_id, await _read(service, req, pipeline_id))
-    resp.data = encode(RevertPlan(plan.pipelines, plan.connections, plan.buckets))
+    resp.data = encode(told(plan))
 
 
 async def _read(service: Service, req: Request, id: str) -> PipelineConfig:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import falcon
 import falcon.asgi
 import msgspec
+from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.liveevents import Changed
-from headrace.compiler.runtime.revert.plan import BucketsPlan, ConnectionsPlan, PipelinesPlan
+from headrace.compiler.runtime.revert.plan import (
+    BucketsPlan,
+    ConnectionsPlan,
+    PipelinesPlan,
+    Plan,
+)
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart, Target
+from headrace.compiler.runtime.revert.storedfates import StoredFate
 from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
@@ -31,6 +38,13 @@ class RevertPlan(msgspec.Struct):
     pipelines: PipelinesPlan
     connections: ConnectionsPlan
     buckets: BucketsPlan
+    stored: Annotated[
+        tuple[StoredFate, ...],
+        Meta(
+            description="What is kept on disk of the pipelines that are added, changed and removed, and"
+            " what becomes of it. Nothing changes for those that are kept."
+        ),
+    ]
 
 
 class NoConfigFile(HeadraceError):
@@ -62,7 +76,12 @@ async def _plan(service: Service) -> bytes:
     _, target = await _read(service, "there is no plan", asyncio.to_thread)
     plan = await service.engine.plan(target)
     # Without the messages that get lost, which are known when it is done.
-    return encode(RevertPlan(plan.pipelines, plan.connections, plan.buckets))
+    return encode(told(plan))
+
+
+def told(plan: Plan) -> RevertPlan:
+    """Return what is told of a plan before it is done."""
+    return RevertPlan(plan.pipelines, plan.connections, plan.buckets, plan.stored)
 
 
 async def _revert(service: Service, scope: Mapping[str, Any]) -> None:

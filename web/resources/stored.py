@@ -36,6 +36,14 @@ async def discard_stored(
     resp.status = falcon.HTTP_204
 
 
+async def discard_set_aside(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, stored_id: str
+) -> None:
+    """Discard what of a part was set aside, whoever reads the rest of it."""
+    await service.engine.discard_aside(_id(stored_id))
+    resp.status = falcon.HTTP_204
+
+
 def _id(text: str) -> int:
     """Return the id that a path has.
 
@@ -77,5 +85,22 @@ ROWS: tuple[Endpoint, ...] = (
             ),
         },
         respond=discard_stored,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/stored/{stored_id}/aside",
+        operation="discardSetAside",
+        tag="stored",
+        access=Access.ADMIN,
+        summary="Discard what of a part of what is kept on disk was set aside, and nothing else.",
+        responses={
+            204: Answer("It is gone."),
+            **refusals(
+                _404="Nothing is kept under that id, or nothing of it was set aside.",
+                _500=FAILURE,
+                _503="The disk cannot be written; what is left is as it was.",
+            ),
+        },
+        respond=discard_set_aside,
     ),
 )

@@ -24,7 +24,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.channel import Channel
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Event, Interest, Lagged, Run
-from headrace.compiler.runtime.monitoring.namedevents import NAMED_EVENTS, NamedEvent
+from headrace.compiler.runtime.monitoring.namedevents import NAMED_EVENTS, NamedEvent, StoreEvent
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.monitoring.pulses import Pulses
@@ -187,9 +187,14 @@ class Feed:
         self.publish(event, [each for each in self._channels.values() if each.interest.changes])
 
     def publish_named(self, event: NamedEvent) -> None:
-        """Have those told who want to know that something waits or goes on, or of dead letters."""
+        """Have those told who want to know that something waits, of dead letters, or of the store."""
         name = NAMED_EVENTS[type(event)]
-        wanting = [each for each in self.telling(event.pipeline_id) if name in each.interest.named]
+        among: Iterable[Channel]
+        if isinstance(event, StoreEvent):
+            among = self._channels.values()  # the store is that of all pipelines
+        else:
+            among = self.telling(event.pipeline_id)
+        wanting = [each for each in among if name in each.interest.named]
         if wanting:
             self.publish(Event(encode(event), name), wanting)
 

@@ -1,8 +1,8 @@
-"""What is told live of outages that are bridged, and of dead letters, to who asks for it by name."""
+"""What is told live of outages that are bridged, dead letters and the store, to who asks for it by name."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -43,11 +43,26 @@ class DeadLettersEvent(msgspec.Struct, frozen=True):
     ts: Millis
 
 
-NamedEvent = WaitingEvent | GoingOnEvent | DeadLettersEvent
+class StoreEvent(msgspec.Struct, frozen=True):
+    """The store takes nothing, or does again, or something of it is damaged."""
+
+    what: Annotated[
+        Literal["open", "full", "failing", "damaged"],
+        Meta(
+            description="`full`: there is no room on its disk. `failing`: that cannot be written. `open`:"
+            " it takes entries again. `damaged`: something was not what had been written."
+        ),
+    ]
+    why: str
+    ts: Millis
+
+
+NamedEvent = WaitingEvent | GoingOnEvent | DeadLettersEvent | StoreEvent
 
 NAMED_EVENTS: dict[type, str] = {
     WaitingEvent: "waiting",
     GoingOnEvent: "going-on",
     DeadLettersEvent: "dead-letters",
+    StoreEvent: "store",
 }
 """What each is called on the stream."""

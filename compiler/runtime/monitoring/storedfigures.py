@@ -61,6 +61,20 @@ class StoredPart(msgspec.Struct, frozen=True):
             " any more. It stays until somebody discards it, or the pipeline has it again."
         ),
     ]
+    ended: Annotated[
+        bool,
+        Meta(
+            description="Whether its pipeline was deleted: then no other one has it again, whatever its id."
+        ),
+    ] = False
+    aside: Annotated[
+        Count,
+        Meta(
+            description="Entries that were set aside, as they were damaged or have ended the process again"
+            " and again: nobody is handed them, and they stay until somebody discards them."
+        ),
+    ] = 0
+    aside_bytes: Annotated[Count, Meta(description="What those take.")] = 0
 
 
 class StoreFigures(msgspec.Struct, frozen=True):

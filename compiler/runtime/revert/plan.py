@@ -22,6 +22,7 @@ from headrace.compiler.component.pipelineconfig import (
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.runtime.revert.storedfates import StoredFate
 from headrace.compiler.text.diagnostics import path_text
 
 MOST_NAMED = 10
@@ -88,6 +89,8 @@ class Plan(msgspec.Struct, frozen=True):
     buckets: BucketsPlan
     lost: int = 0
     """Messages that had not left the outputs in time, when it was done."""
+    stored: tuple[StoredFate, ...] = ()
+    """What is kept on disk of the pipelines that come, change and go; told before it is done."""
 
     def __str__(self) -> str:
         """Say in short what becomes of the pipelines, and what is lost."""

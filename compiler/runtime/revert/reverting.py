@@ -38,6 +38,7 @@ from headrace.compiler.runtime.revert.plan import (
     exchanged,
     plan_of,
 )
+from headrace.compiler.runtime.revert.storedfates import stored_fates
 from headrace.compiler.runtime.selecting import Select
 from headrace.compiler.text.diagnostics import Diagnostic
 
@@ -112,7 +113,14 @@ class Reverting:
     async def plan(self) -> Plan:
         """Return what would be done."""
         running = dict(self._graph.pipelines)  # some may go while they are compared
-        return self._planned(await self._compared(running.values()), running)
+        comparison = await self._compared(running.values())
+        plan = self._planned(comparison, running)
+        stored = await self._world.storage.figures()
+        if stored is None:
+            return plan
+        kept = {*plan.pipelines.kept}
+        ending = [id for id in running if id not in kept]
+        return replace(plan, stored=(*stored_fates(stored.parts, comparison.made, ending),))
 
     async def run(self, install: Callable[[], None]) -> Plan:
         """Do it and return what was done; ``install`` is called when the new pipelines take over.

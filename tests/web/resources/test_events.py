@@ -12,9 +12,10 @@ from jsonschema import Draft202012Validator
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.monitoring.channel import MOST_WAITING
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Event, Interest, Lagged, Run
+from headrace.compiler.runtime.monitoring.namedevents import NAMED_EVENTS
 from headrace.web.app import Application
 from headrace.web.parameters import WrongParameter
-from headrace.web.resources.events import EventStream, asked_for, frame, lag
+from headrace.web.resources.events import KNOWN, EventStream, asked_for, frame, lag
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.exchange import Exchange
@@ -265,6 +266,7 @@ async def test_the_named_events_are_described(client) -> None:
     assert parts == [
         *("UiEvent", "LaggedEvent", "FaultEvent", "PingEvent", "Pulse", "Change"),
         *of_outages,
+        "StoreEvent",
     ]
     examples = {
         "lagged": 12,
@@ -275,7 +277,9 @@ async def test_the_named_events_are_described(client) -> None:
         "waiting": {**WHERE, "class": "unavailable", "why": "db:1 does not answer", "ts": 1},
         "going-on": {**WHERE, "ts": 1},
         "dead-letters": {**WHERE, "message": "'n' is no number", "count": 3, "ts": 1},
+        "store": {"what": "full", "why": "the disk is full", "ts": 1},
     }
+    assert {*NAMED_EVENTS.values()} <= KNOWN
     for name, data in examples.items():
         Draft202012Validator({**described, **content["x-headrace-events"][name]}).validate(data)
     assert (asked["name"], asked["in"], asked.get("required")) == ("named", "query", None)

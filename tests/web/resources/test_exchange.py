@@ -172,6 +172,7 @@ async def test_the_plan_is_that_of_a_revert(client, version) -> None:
         },
         "connections": {"added": [], "changed": [], "removed": []},
         "buckets": {"kept": [], "added": [], "changed": [], "removed": []},
+        "stored": [],
     }
     assert (await client.simulate_get(PATH)).headers["ETag"] == version
 

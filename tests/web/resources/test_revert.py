@@ -104,6 +104,7 @@ async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) 
             "changed": [],
             "removed": [{"name": "seen", "keys": 1}],
         },
+        "stored": [],
     }
     assert plant.running() == before
     assert (await plant.plan()).json == planned.json
@@ -117,6 +118,36 @@ async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) 
         "changed": [],
         "removed": [],
     }
+
+
+async def test_the_plan_tells_what_becomes_of_what_is_kept_on_disk(
+    tmp_path: Path, components: Catalogue
+) -> None:
+    plant, inside = Plant(tmp_path, components), tmp_path / "data"
+    inside.mkdir()
+    kept = {**ingest("a", WIDE), "inputs": [{"type": "http", "durable": True}]}
+    plant.write({"pipelines": [kept]}, {})
+    engine = await plant.start(DataDir(inside))
+    async with falcon.testing.ASGIConductor(waited_for(Application(plant.service))) as client:
+        plant.client = client
+        assert await plant.post("a", [1, 2]) == 202
+        [part] = (await client.simulate_get("/api/stored")).json
+        plant.write({"pipelines": []})
+        planned = (await plant.plan()).json
+    await engine.close()
+
+    assert planned["pipelines"]["removed"] == [{"id": "a", "held": 2, "in_flight": 0}]
+    assert planned["stored"] == [
+        {
+            "id": part["id"],
+            "pipeline_id": "a",
+            "target": "http",
+            "part": "journal",
+            "entries": 1,
+            "bytes": part["bytes"],
+            "becomes": "left_over",
+        }
+    ]
 
 
 async def test_a_revert_says_in_the_log_what_it_did(plant: Plant, caplog: Any) -> None:

@@ -28,6 +28,9 @@ KEYS = [
     "oldest",
     "state",
     "left_over",
+    "ended",
+    "aside",
+    "aside_bytes",
 ]
 
 
@@ -71,6 +74,9 @@ async def test_what_is_kept_is_listed_with_whose_it_is_and_how_much(client) -> N
             "oldest": AT,
             "state": "open",
             "left_over": False,
+            "ended": False,
+            "aside": 2,
+            "aside_bytes": 30,
         },
         {
             "id": 2,
@@ -82,6 +88,9 @@ async def test_what_is_kept_is_listed_with_whose_it_is_and_how_much(client) -> N
             "oldest": None,
             "state": "full",
             "left_over": False,
+            "ended": False,
+            "aside": 0,
+            "aside_bytes": 0,
         },
         {
             "id": 3,
@@ -93,6 +102,9 @@ async def test_what_is_kept_is_listed_with_whose_it_is_and_how_much(client) -> N
             "oldest": AT + 1000,
             "state": "open",
             "left_over": True,
+            "ended": True,
+            "aside": 0,
+            "aside_bytes": 0,
         },
     ]
     assert [*listed.json[0]] == KEYS
@@ -104,7 +116,7 @@ async def test_it_is_listed_as_it_is_described(client) -> None:
     told = (await client.simulate_get("/api/stored")).json
 
     part = described["components"]["schemas"]["StoredPart"]
-    assert part["required"] == KEYS
+    assert [*part["properties"]] == KEYS
     for each in told:
         Draft202012Validator({**described, "$ref": "#/components/schemas/StoredPart"}).validate(
             each
@@ -127,6 +139,19 @@ async def test_what_a_pipeline_reads_stays(client) -> None:
         {"error": "what is stored under the id '1' is in use by pipeline 'press-line'"},
     )
     assert await ids(client) == [1, 2, 3]
+
+
+async def test_what_was_set_aside_of_what_a_pipeline_reads_is_discarded_alone(client) -> None:
+    gone = await client.simulate_delete("/api/stored/1/aside")
+    again = await client.simulate_delete("/api/stored/1/aside")
+    unknown = await client.simulate_delete("/api/stored/x/aside")
+
+    assert (gone.status_code, gone.text) == (204, "")
+    said = "nothing that was set aside is stored under the id '1'"
+    assert (again.status_code, again.json) == (404, {"error": said})
+    assert unknown.status_code == 404
+    listed = (await client.simulate_get("/api/stored")).json
+    assert [(each["entries"], each["aside"]) for each in listed] == [(3, 0), (0, 0), (2, 0)]
 
 
 @pytest.mark.parametrize("id", [9, 0, -1, 2**63 - 1, -(2**63)])
