@@ -275,7 +275,10 @@ class Pipeline:
 
     def _fail(self) -> None:
         self._lifecycle.fail()
+        way_in = self.parts.way_in
         self._finish()
+        if way_in is not None:
+            self.parts.way_in = way_in.failed()
 
     def _finish(self) -> None:
         self._begin_to_end()

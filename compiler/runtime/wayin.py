@@ -111,6 +111,15 @@ class WayIn:
         """Queue messages that are given as JSON, whatever is posted: a test gives them."""
         return self.take(body, origin)
 
+    def failed(self) -> FailedWayIn | None:
+        """Return the way in of its pipeline when that has failed; None: there is none.
+
+        What is kept goes on when the pipeline is exchanged, and so do those who send.
+        """
+        if self._keep is None:
+            return None
+        return FailedWayIn(self._pipeline, self.ingress, self._large, self._clock)
+
     def unpacking(self, coding: str, most: int) -> PackedWayIn:
         """Return the way in for a body in a content coding, of at most so many bytes."""
         return PackedWayIn(self, self._large, self._clock, coding, most)
@@ -160,6 +169,24 @@ class WayIn:
         elif not self.ingress.has_room_for(size):
             why = "too many bytes are queued"
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
+
+
+class FailedWayIn(WayIn):
+    """That of a pipeline that has failed and keeps its posts: whoever sends again may be taken later."""
+
+    __slots__ = ()
+
+    def take(self, body: PostBody, origin: Origin | None) -> PostTaken:
+        """Take nothing.
+
+        Raises:
+            NoRoom: always.
+        """
+        raise NoRoom(f"pipeline '{self._pipeline}': it has failed, nothing was taken")
+
+    def take_json(self, body: bytes, origin: Origin | None) -> PostTaken:
+        """Take nothing, as `take` does."""
+        return self.take(body, origin)
 
 
 def at_once(body: PostBody, decoding: Decoding) -> JsonValue:

@@ -237,14 +237,15 @@ ROWS: tuple[Endpoint, ...] = (
             **refusals(
                 _400="The body is not JSON, or not what the `format` of the input asks for.",
                 _401="The input's own credential was not presented.",
-                _404="No pipeline under that id, or it has no http input.",
+                _404="No pipeline under that id, or it has no http input, or it has failed and its input is"
+                " not `durable`.",
                 _413="The body is larger than 16 MiB, packed or unpacked, or has more messages, cells or"
                 " characters than a `format` other than JSON may; or it is larger than all that is kept of"
                 " a `durable` input.",
                 _415="The body has a content encoding other than one of gzip, zstd and deflate.",
                 _500=FAILURE,
-                _503="There is no room for it in the queue, or on the disk where the input is `durable`;"
-                " nothing was taken, so send it again.",
+                _503="There is no room for it in the queue, or, where the input is `durable`, on the disk; or"
+                " that pipeline has failed. Nothing was taken, so send it again.",
             ),
         },
         ahead=Ingest,

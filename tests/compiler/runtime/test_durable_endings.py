@@ -83,10 +83,24 @@ async def test_a_pipeline_that_failed_goes_on_when_it_is_exchanged(tmp_path: Pat
         await run(it, durable(TurnedAway(it.clock)))
         await post(it, 1)
         await it.clock.sleep(60)
+        with pytest.raises(NoRoom, match="pipeline 'p': it has failed, nothing was taken"):
+            await post(it, 2)
         await it.exchange("p", durable(out, capacity=1000), None)
+        await post(it, 3)
         await it.clock.sleep(5)
 
-    assert out.messages == [1]
+    assert out.messages == [1, 3]
+
+
+@virtual
+async def test_what_failed_and_keeps_nothing_has_no_way_in(tmp_path: Path) -> None:
+    async with engine_on(tmp_path) as it:
+        await run(it, durable(TurnedAway(it.clock), durable=None))
+        await it.clock.sleep(60)
+        [figures] = await it.pipelines()
+
+        assert figures.status == "failed"
+        assert it.way_in("p") is None
 
 
 @virtual
