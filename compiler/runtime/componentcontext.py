@@ -85,6 +85,7 @@ from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
+    from headrace.compiler.runtime.keptqueue import KeptQueue
     from headrace.compiler.store.group import Group
 
 log = logging.getLogger("headrace.pipeline")
@@ -454,6 +455,10 @@ class ComponentContext:
         if fault := storage.fault("durable" if self.stage == "input" else "queue"):
             raise BuildRefused(fault)
         return storage
+
+    def keeps(self, queue: KeptQueue) -> None:
+        """Take note of what is kept on the disk for the component."""
+        self._parts.kept.append(queue)
 
     def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
         return StoredBatches(self.storage, self, target, bounds, format)

@@ -38,7 +38,18 @@ class KeptQueue:
         self.why = ""
         """Why it could not be opened, if it was tried."""
         storage.expect(self.name, self)
+        place.keeps(self)
         place.on_finish(self._give_back)
+
+    @property
+    def is_queue(self) -> bool:
+        """Whether it is that of an output."""
+        return self.name[2] == "queue"
+
+    @property
+    def index(self) -> int:
+        """The index of its component in the list of its stage."""
+        return self._place.index
 
     @property
     def is_gone(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Release
 from headrace.compiler.component.families import Stage
@@ -17,6 +18,9 @@ from headrace.compiler.runtime.monitoring.namedevents import NamedEvent
 from headrace.compiler.runtime.outage import OutageBridge
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.redaction import Hidden
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.keptqueue import KeptQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Registrations:
     tell: Callable[[NamedEvent], None] = field(default=lambda _: None)
     """Tells whoever listens that a component waits or goes on, or of dead letters."""
 
+    kept: list[KeptQueue] = field(default_factory=list)
+    """What its components keep on the disk."""
     letters: DeadLetters | None = None
     """What puts down what cannot be done, where its pipeline says so."""
 

@@ -96,6 +96,8 @@ RULES: Mapping[int, str] = MappingProxyType(
                 "dead letters that failed alike → all replayed → how many went through; the others stay",
                 "dead letters → one, or all, deleted → asked first; they are gone",
                 "role `read` → a dead letter is opened → why it is one; not what is in it",
+                "a pipeline whose output is away → what it keeps waits → its card says how much is on disk",
+                "a plan that leaves over what is on disk → *revert* → how much stands on the button",
             ],
             1,
         )

@@ -7,14 +7,14 @@ from itertools import chain
 from typing import Annotated, get_args
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.annotated import Count, Millis
 from headrace.compiler.component.families import Stage
 from headrace.compiler.edges import QueueUnit
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.monitoring.links import COMING, LinkState, PipelineHealth, health_of
-from headrace.compiler.runtime.monitoring.pulses import PipelinePulse
+from headrace.compiler.runtime.monitoring.pulses import PipelinePulse, StoredPulse
 from headrace.compiler.runtime.pipeline import Pipeline
 
 
@@ -89,6 +89,9 @@ def _queues_of(pipeline: Pipeline) -> Iterator[QueueState]:
                 yield QueueState(stage, index, "batches", writer.waiting(), at_most)
                 if (fill := writer.sink.queue()) is not None:
                     yield QueueState(stage, index, *fill)
+            for kept in parts.kept:
+                if kept.is_queue and kept.borrowed is not None:
+                    yield QueueState(stage, kept.index, *kept.borrowed.journal.fill())
         for hold in sorted(parts.holding, key=lambda each: each.component):
             if hold.stage == stage and hold.most is not None:
                 yield QueueState(stage, hold.component, "messages", hold.count(), hold.most)
@@ -107,4 +110,18 @@ def pulse_of(pipeline: Pipeline) -> PipelinePulse:
         pipeline.status,
         health_of(chain.from_iterable(links_of(pipeline)), waits=_waits(pipeline)),
         pipeline.started_at,
+        _stored(pipeline),
+    )
+
+
+def _stored(pipeline: Pipeline) -> StoredPulse | UnsetType:
+    """Return how much of a pipeline is on the disk; nothing where it keeps nothing there."""
+    if not (kept := pipeline.parts.kept):
+        return UNSET
+    journals = [each.borrowed.journal for each in kept if each.borrowed is not None]
+    since = [oldest for each in journals if (oldest := each.oldest()) is not None]
+    return StoredPulse(
+        sum(each.entries for each in journals),
+        sum(each.fill().used for each in journals),
+        round(min(since) * 1000) if since else None,
     )

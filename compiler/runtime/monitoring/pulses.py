@@ -25,6 +25,17 @@ PULSE_SECONDS = 1.0
 T = TypeVar("T")
 
 
+class StoredPulse(msgspec.Struct, frozen=True):
+    """How much of a pipeline waits on the disk."""
+
+    entries: Count
+    bytes: Count
+    oldest: Annotated[
+        Millis | None,
+        Meta(description="When the oldest entry came, in milliseconds since 1970. Null: none."),
+    ]
+
+
 class PipelinePulse(msgspec.Struct, frozen=True):
     """What a pipeline has counted since it was started, and how it is."""
 
@@ -43,6 +54,10 @@ class PipelinePulse(msgspec.Struct, frozen=True):
     started_at: Annotated[
         Millis, Meta(description="Milliseconds since 1970. Another one: counts began anew.")
     ]
+    stored: Annotated[
+        StoredPulse | UnsetType,
+        Meta(description="Of one that keeps on the disk what waits, by `durable` or `queue`."),
+    ] = UNSET
 
 
 class Pulse(msgspec.Struct):

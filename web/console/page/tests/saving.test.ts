@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { early, held, keysLost, lines } from "../src/review/plan";
+import { early, held, keysLost, leftOver, lines } from "../src/review/plan";
 import { inOrder, lost } from "../src/save/texts";
 
 test("two configs that mean the same are one text, whatever their style and order", () => {
@@ -24,6 +24,7 @@ test("a plan tells what each change costs", () => {
     },
     connections: { added: [], changed: [], removed: ["old"] },
     buckets: { kept: [], added: [], changed: [{ name: "m", keys: 3 }], removed: [] },
+    stored: [],
   };
   expect(lines(plan).map(({ what, name, cost }) => [what, name, cost])).toEqual([
     ["changed", "c", "1 held message goes on early, 2 batches on the way first"],
@@ -34,4 +35,31 @@ test("a plan tells what each change costs", () => {
   ]);
   expect(early(held(plan))).toBe("1,201 held messages go on early");
   expect(keysLost(plan)).toBe(3);
+});
+
+test("a plan tells what becomes of what is on the disk", () => {
+  const nothing = { added: [], changed: [], removed: [] };
+  const part = { id: 1, target: "http", part: "journal" as const, bytes: 100 };
+  const plan = {
+    pipelines: {
+      kept: [],
+      added: ["back"],
+      changed: [{ id: "c", held: 0, in_flight: 1, why: ["outputs"] }],
+      removed: [{ id: "gone", held: 0, in_flight: 0 }],
+    },
+    connections: nothing,
+    buckets: { ...nothing, kept: [] },
+    stored: [
+      { ...part, pipeline_id: "c", entries: 1, becomes: "goes_on" as const },
+      { ...part, pipeline_id: "c", entries: 2, becomes: "left_over" as const },
+      { ...part, pipeline_id: "gone", entries: 1200, becomes: "left_over" as const },
+      { ...part, pipeline_id: "back", entries: 5, becomes: "taken_up" as const },
+    ],
+  };
+  expect(lines(plan).map(({ name, cost }) => [name, cost])).toEqual([
+    ["c", "1 batch on the way first, 1 entry on disk kept, up to 2 entries on disk left over"],
+    ["gone", "up to 1,200 entries on disk left over"],
+    ["back", "5 entries on disk taken up again"],
+  ]);
+  expect(leftOver(plan)).toBe(1202);
 });

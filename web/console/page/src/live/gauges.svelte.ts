@@ -4,6 +4,8 @@ import { EMPTY, filled, later, rateOf, type Minute } from "./rates";
 export { SECONDS } from "./rates";
 /** For so long a failure is what is to be seen of a pipeline. */
 const RECENT_MS = 15 * 60_000;
+/** What has been on the disk for so long waits there. */
+const WAITS_MS = 2000;
 /** Seconds between two pulses that are a gap. */
 const LONG = 2.5;
 
@@ -23,6 +25,8 @@ export class Gauge {
   inRate = $state(0);
   outRate = $state(0);
   held = $state(0);
+  /** Bytes that wait on the disk; 0 while what is there comes and goes. */
+  stored = $state(0);
   inFlight = $state(0);
   /** Failures since the pipeline was started. */
   failures = $state(0);
@@ -36,6 +40,7 @@ export class Gauge {
   #in: number | null = null;
   #out: number | null = null;
   #failedAt = 0;
+  #stored: PipelinePulse["stored"];
 
   /**
    * Take what a pulse tells; what was counted before is not of this second. Return whether it tells of
@@ -51,6 +56,7 @@ export class Gauge {
     }
     if (before && isNew) this.error = "";
     this.held = pulse.held;
+    this.#stored = pulse.stored;
     this.inFlight = pulse.in_flight;
     this.failures = pulse.failed;
     const known = isNew ? 0 : (before?.failed ?? 0);
@@ -79,6 +85,8 @@ export class Gauge {
     this.#in = this.#out = null;
     this.#rate();
     this.condition = this.#condition(now);
+    const { oldest, bytes } = this.#stored ?? {};
+    this.stored = oldest != null && now - oldest > WAITS_MS ? bytes! : 0;
   }
 
   #rate(): void {

@@ -8,6 +8,10 @@ export const held = ({ pipelines: { changed, removed } }: Plan): number =>
 export const keysLost = ({ buckets: { changed, removed } }: Plan): number =>
   [...changed, ...removed].reduce((sum, each) => sum + each.keys, 0);
 
+/** Entries that nobody reads any more. */
+export const leftOver = ({ stored }: Plan): number =>
+  stored.reduce((sum, each) => sum + (each.becomes === "left_over" ? each.entries : 0), 0);
+
 /** Whether nothing would be another afterwards. */
 export const isEmpty = ({ pipelines, connections, buckets }: Plan): boolean =>
   [pipelines, connections, buckets].every(
@@ -20,6 +24,12 @@ export const counted = (number: number, one: string, more = `${one}s`): string =
 /** What becomes of held messages. */
 export const early = (held: number): string =>
   `${counted(held, "held message goes", "held messages go")} on early`;
+
+const onDisk = (entries: number, becomes: string): string =>
+  `${counted(entries, "entry", "entries")} on disk ${becomes}`;
+
+/** What becomes of entries that nobody reads any more, but for those that are written in time. */
+export const unread = (entries: number): string => `up to ${onDisk(entries, "left over")}`;
 
 /** One thing of a plan: what becomes of it, and what that costs. */
 export interface Line {
@@ -39,8 +49,19 @@ const costOf = ({ held, in_flight }: Stopped): string =>
     .filter(Boolean)
     .join(", ");
 
+const FATES = { goes_on: "kept", taken_up: "taken up again" } as const;
+
+/** What becomes of what is on the disk of a pipeline. */
+const fatesOf = (stored: Plan["stored"], id: string): string =>
+  stored
+    .filter(({ pipeline_id }) => pipeline_id === id)
+    .map(({ entries, becomes }) =>
+      becomes === "left_over" ? unread(entries) : onDisk(entries, FATES[becomes]),
+    )
+    .join(", ");
+
 /** What a plan changes, in the order in which people ask. */
-export function lines({ pipelines, connections, buckets }: Plan): Line[] {
+export function lines({ pipelines, connections, buckets, stored }: Plan): Line[] {
   const named =
     (what: Line["what"], kind: Line["kind"]) =>
     (name: string): Line => ({ what, kind, name, why: "", cost: "" });
@@ -50,17 +71,22 @@ export function lines({ pipelines, connections, buckets }: Plan): Line[] {
       const cost = keys ? `${counted(keys, "key")} lost` : "";
       return { ...named(what, "bucket")(name), cost };
     };
+  const cost = (each: Stopped & { id: string }): string =>
+    [costOf(each), fatesOf(stored, each.id)].filter(Boolean).join(", ");
   return [
     ...pipelines.changed.map((each) => ({
       ...named("changed", "pipeline")(each.id),
       why: each.why.join(", "),
-      cost: costOf(each),
+      cost: cost(each),
     })),
     ...pipelines.removed.map((each) => ({
       ...named("removed", "pipeline")(each.id),
-      cost: costOf(each),
+      cost: cost(each),
     })),
-    ...pipelines.added.map(named("added", "pipeline")),
+    ...pipelines.added.map((id) => ({
+      ...named("added", "pipeline")(id),
+      cost: fatesOf(stored, id),
+    })),
     ...connections.changed.map(named("changed", "connection")),
     ...connections.removed.map(named("removed", "connection")),
     ...connections.added.map(named("added", "connection")),
