@@ -270,12 +270,13 @@ async def filled(journal: Journal) -> tuple[int, StoreFailed]:
         stored += 1
 
 
+@pytest.mark.parametrize("most_bytes", [pytest.param(2**20, id="RLIMIT_FSIZE")])
 @virtual
-async def test_a_file_that_may_not_grow_loses_nothing(tmp_path: Path) -> None:
-    """With RLIMIT_FSIZE: what a quota says, SQLite does not tell from a disk that fails."""
+async def test_a_file_that_may_not_grow_loses_nothing(tmp_path: Path, most_bytes: int) -> None:
+    """What a quota says SQLite does not tell from a disk that fails."""
     told: list[str] = []
     clock, store, journal = await opened(tmp_path, told)
-    with no_file_grows_beyond(2**20):
+    with no_file_grows_beyond(most_bytes):
         stored, cause = await filled(journal)
         assert "SQLITE_IOERR" in str(cause)
         await clock.sleep(3)

@@ -25,10 +25,13 @@ PLAIN = {"id": "plain", "inputs": [{"type": "http"}], "outputs": [{"type": "stdo
 
 
 @pytest.mark.skipif("sys.platform != 'linux'", reason="needs namespaces")
-def test_posts_are_refused_until_there_is_room(tmp_path: Path, gate: Gate, figure: Figure) -> None:
+@pytest.mark.parametrize("mebibytes", [pytest.param(MEBIBYTES, id=f"tmpfs of {MEBIBYTES} MiB")])
+def test_posts_are_refused_until_there_is_room(
+    tmp_path: Path, gate: Gate, figure: Figure, mebibytes: int
+) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    disk = Disk(data, MEBIBYTES)
+    disk = Disk(data, mebibytes)
     config = [pipeline(outputs=[{**gate.output(PIPELINE), "retry": {}}]), PLAIN]
     lives = Lives(tmp_path, config, disk=disk)
     taken = gate.taken[PIPELINE]
@@ -41,6 +44,8 @@ def test_posts_are_refused_until_there_is_room(tmp_path: Path, gate: Gate, figur
         figure("refused with", f"{refused.status} {refused.body.decode()}")
         assert (refused.status, refused.headers["retry-after"]) == (503, "1")
         assert "nothing was taken" in refused.body.decode()
+        assert server.get("/readyz").status == 200
+        assert server.get("/api/stored").value[0]["state"] == "full"
 
         assert {client.post("plain", {"n": number}).status for number in range(50)} == {202}
         Printed(server.out)["plain"].wait_for(range(50))
