@@ -14,6 +14,7 @@ from headrace.compiler.runtime.wayin import NoRoom
 from tests.compiler.runtime.durable import Gated, engine_on, post
 from tests.compiler.runtime.keeping import addressed, file_of, keeping, parts
 from tests.compiler.runtime.test_outputqueue_endings import Away
+from tests.promises import promise
 from tests.stand_ins import does, run
 from tests.virtual import virtual
 
@@ -45,6 +46,7 @@ async def test_other_transforms_have_what_is_in_a_journal(tmp_path: Path) -> Non
     assert left == []
 
 
+@promise("delivery.queue.changed")
 @virtual
 async def test_another_output_of_the_same_target_writes_what_is_in_a_queue(tmp_path: Path) -> None:
     away, out, other = Away(), Gated(), Gated()
@@ -81,6 +83,7 @@ async def test_what_is_not_kept_any_more_is_written_first_where_the_output_answe
     assert (left, warnings(caplog)) == ([], [])
 
 
+@promise("delivery.queue.changed")
 @pytest.mark.parametrize(
     ("output", "target"),
     [(None, "http"), ("queue", "db")],
@@ -185,6 +188,7 @@ async def test_a_smaller_bound_of_a_journal_drops_nothing_and_takes_more_when_it
     assert [int(each) for each in out.messages] == [*range(40), 41]
 
 
+@promise("delivery.queue.changed")
 @virtual
 async def test_a_smaller_bound_of_a_queue_drops_nothing_and_has_others_wait(tmp_path: Path) -> None:
     away, back = Away(), Away()
