@@ -244,8 +244,8 @@ ROWS: tuple[Endpoint, ...] = (
                 " a `durable` input.",
                 _415="The body has a content encoding other than one of gzip, zstd and deflate.",
                 _500=FAILURE,
-                _503="There is no room for it in the queue, or, where the input is `durable`, on the disk; or"
-                " that pipeline has failed. Nothing was taken, so send it again.",
+                _503="There is no room for it in the queue, or, where the input is `durable`, on the disk;"
+                " or that pipeline has failed. Nothing was taken, so send it again.",
             ),
         },
         ahead=Ingest,

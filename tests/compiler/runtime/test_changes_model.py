@@ -329,7 +329,7 @@ class ChangingMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-# A few take ten seconds: more are tried where all are.
-WANTED_EXAMPLES = 100 if settings().max_examples == ALL else 20
+# Each takes seconds: more are tried where all are.
+WANTED_EXAMPLES = 100 if settings().max_examples == ALL else 10
 ChangingMachine.TestCase.settings = examples(WANTED_EXAMPLES, stateful_step_count=20)
 TestChanges = ChangingMachine.TestCase

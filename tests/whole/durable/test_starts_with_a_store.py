@@ -84,7 +84,12 @@ def the_end_of_the_log(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "least"),
-    [(an_entry, 49), (the_database, 0), (the_log, 1), (the_end_of_the_log, 45)],
+    [
+        (an_entry, 49),
+        (the_database, 0),
+        pytest.param(the_log, 1, marks=pytest.mark.long),
+        pytest.param(the_end_of_the_log, 45, marks=pytest.mark.long),
+    ],
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_one_that_is_damaged_is_told_and_the_start_goes_on(
