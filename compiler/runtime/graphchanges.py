@@ -128,7 +128,10 @@ class GraphChanges:
             raise UnknownPipeline(pipeline)
         ends = self._world.clock.monotonic() + ENDING_SECONDS
         with self._lock.leaving():
+            # Meanwhile, for a namesake may come as soon as the id is free.
+            left = asyncio.ensure_future(self._world.storage.end_left_over(pipeline))
             await ended.stop(ENDING_SECONDS, is_disposed=True)
+            await left
             if not ended.has_ended:
                 self._graph.owing.release(pipeline)
                 await ended.let_go(max(ends - self._world.clock.monotonic(), 0.0))

@@ -264,6 +264,18 @@ class Storage:
             await journal.end()
             self.changed()
 
+    async def end_left_over(self, pipeline: str) -> None:
+        """Leave to nobody what is left over of a pipeline that is deleted, of what it kept before.
+
+        A disk that fails or hangs keeps nobody waiting: then that stays as it is.
+        """
+        figures = await self.figures()
+        with suppress(TimeoutError):
+            async with self._clock.timeout(LISTED_SECONDS):
+                for each in () if figures is None else figures.parts:
+                    if each.pipeline == pipeline and each.left_over and not each.ended:
+                        await self.end((pipeline, each.target, each.part))
+
     def returned(self, journal: BorrowedJournal) -> bool:
         """Forget who has a journal; return whether that was known."""
         is_lent = self._lent.get(journal.name) is journal

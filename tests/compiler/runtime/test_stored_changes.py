@@ -164,6 +164,24 @@ async def test_what_a_deleted_pipeline_left_is_not_taken_up_by_a_revert(tmp_path
 
 
 @virtual
+async def test_nor_is_what_it_had_left_over_before(tmp_path: Path) -> None:
+    stuck, out = Gated(is_open=False), Gated()
+    async with engine_on(tmp_path, keeping(Gated(), id="other"), keeping(stuck)) as it:
+        for n in range(10):
+            await post(it, n)
+        await it.exchange("p", keeping(Gated(), durable=None), None)
+        await it.dispose("p")
+        figures = await it.stored()
+        assert figures is not None
+        [part] = [each for each in figures.parts if each.left_over]
+        await run(it, keeping(out))
+        await it.clock.sleep(5)
+
+    assert (part.entries, part.ended) == (10, True)
+    assert out.messages == []
+
+
+@virtual
 async def test_a_smaller_bound_of_a_journal_drops_nothing_and_takes_more_when_it_fits(
     tmp_path: Path,
 ) -> None:
