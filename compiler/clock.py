@@ -204,16 +204,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         Stalled: no timer is left, nothing is awaited from outside, and ``patience`` has passed.
     """
 
-    def __init__(self, *, started_at: datetime | None = None, patience: float = 5.0) -> None:
+    def __init__(
+        self, *, started_at: datetime | None = None, patience: float = 5.0, now: float = 0.0
+    ) -> None:
+        """Begin with a time of ``now``; ``started_at`` is what the wall shows at 0 s."""
         self._started_at = started_at or datetime(2026, 1, 1, tzinfo=UTC)
         self._skipping = _Skipping(patience)
+        self._skipping.now = now
         super().__init__(self._skipping)
         # Half a tick: a timer is due at its own tick and not before. asyncio's nanosecond is lost
         # beside the seconds of a year, and a timer there would never be due.
         self._clock_resolution = 0.5e-6
 
     def time(self) -> float:
-        """Return the virtual seconds since the loop was made."""
+        """Return the virtual seconds: as many as it began with, and those since."""
         return self._skipping.now
 
     def wall(self) -> datetime:

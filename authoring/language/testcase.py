@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from headrace.authoring.language.amounts import ExpectedLosses, wrong_losses, wrong_posts
+from headrace.authoring.language.deadlettershape import ExpectedLetter, expected_letters
 from headrace.authoring.language.durations import END, seconds
 from headrace.authoring.language.faultspans import outages
 from headrace.authoring.language.givens import arriving, plain
 from headrace.authoring.language.matchers import faults as faults_of_matchers
+from headrace.authoring.language.processfaults import PlacedKill, full_spans, is_down, kills
 from headrace.authoring.language.replies import replies
 from headrace.authoring.language.said import ExpectedWords, words
 from headrace.authoring.language.testshape import TestShape
@@ -31,9 +34,9 @@ CODES: Codes = {
     "past-the-end": "A moment of a test is after its end.",
 }
 
-LATER = {"process": "faults", "store": "faults", "dead_letters": "expect", "lost": "expect"}
-"""Words that come with durability."""
 WORDS_OF = ("failures", "warnings")
+POSTS = {"refused": "refused", "unanswered": "not answered"}
+"""Words for counts of posts, each with what became of them."""
 
 
 class Refuse(Protocol):
@@ -63,7 +66,14 @@ class TestCase:
     """Of what is named, the buckets."""
     words: Mapping[str, tuple[ExpectedWords, ...]]
     """The failures and the warnings that are expected, where they are named."""
+    letters: tuple[ExpectedLetter, ...] | None
+    """The dead letters that are expected, if any are named, or that there are none."""
     refused: Mapping[str, int] | None
+    unanswered: Mapping[str, int] | None
+    lost: ExpectedLosses | None
+    kills: tuple[PlacedKill, ...]
+    full: tuple[tuple[float, float], ...]
+    """From when to when the disk is full."""
     outages: Mapping[ComponentAt, Sequence[ServerOutage]]
     replies: Mapping[tuple[str, int], JsonValue]
     """As they are written: a list is used up by one play."""
@@ -95,8 +105,14 @@ class CaseReading:
         self._components: dict[str, ComponentAt] = {}
         self._buckets: dict[str, str] = {}
         self._words: dict[str, tuple[ExpectedWords, ...]] = {}
-        self._refused: Mapping[str, int] | None = None
+        self._letters: tuple[ExpectedLetter, ...] | None = None
+        self._amounts: dict[str, Any] = {}
+        """By word, amounts that are expected, where they are named."""
+        self._kills: list[PlacedKill] = []
+        self._full: list[tuple[float, float]] = []
         self._lines: list[Timeline] = []
+        self._state_lines: list[Timeline] = []
+        """Those of them that are about buckets."""
         self._fed = set[str]()
 
     def read(self) -> TestCase:
@@ -116,6 +132,7 @@ class CaseReading:
         last = max((line.last for line in self._lines), default=0.0)
         until = last if shape.until is None else seconds(shape.until)
         self._look_behind(until)
+        self._look_where_nothing_runs()
         return TestCase(
             name=self._name,
             path=self._path,
@@ -126,7 +143,12 @@ class CaseReading:
             components=self._components,
             buckets=self._buckets,
             words=self._words,
-            refused=self._refused,
+            letters=self._letters,
+            refused=self._amounts.get("refused"),
+            unanswered=self._amounts.get("unanswered"),
+            lost=self._amounts.get("lost"),
+            kills=tuple(self._kills),
+            full=tuple(self._full),
             outages=away,
             replies=replied,
             until=until,
@@ -143,6 +165,8 @@ class CaseReading:
         if to is not None:
             self._fed.add(to[0])
         line = self._line(value, path, None if to is None else name_of(*to))
+        if bucket is not None:
+            self._state_lines.append(line)
         for moment in line.moments:
             if moment.at == END:
                 said = "nothing can be given at the end"
@@ -193,11 +217,17 @@ class CaseReading:
                 except UnknownTarget as cause:
                     self._refuse(cause.fault, (*each.path, "at"))
             return
-        if key == "refused":
-            self._expect_refused(value, path)
+        if key == "dead_letters":
+            self._expect_letters(value, path)
             return
-        if LATER.get(key) == "expect":
-            self._not_yet(key, path)
+        if key in POSTS or key == "lost":
+            self._amounts[key] = value
+            for fault in (
+                wrong_losses(value, path, self._targets)
+                if key == "lost"
+                else wrong_posts(value, path, self._targets, POSTS[key])
+            ):
+                self._refuse(fault)
             return
         try:
             bucket = self._targets.bucket(key)
@@ -217,6 +247,8 @@ class CaseReading:
             return
         line = self._line(value, path)
         self._expected[key] = line
+        if bucket is not None:
+            self._state_lines.append(line)
         for moment in line.moments:
             if moment.is_loss:
                 fault = Fault("not-marbles", "a connection is not lost by what is expected", "#")
@@ -224,18 +256,21 @@ class CaseReading:
             for fault in faults_of_matchers(moment.what):
                 self._refuse(fault, moment.path)
 
-    def _expect_refused(self, value: JsonValue, path: Path) -> None:
-        if not isinstance(value, dict):
-            self._refuse(type_fault(value, "an object of counts by pipeline", path))
-            return
-        for id, count in value.items():
+    def _expect_letters(self, value: JsonValue, path: Path) -> None:
+        self._letters, faults = expected_letters(value, path)
+        for fault in faults:
+            self._refuse(fault)
+        for each in self._letters:
             try:
-                self._targets.posted(id)
+                id, _, _ = self._targets.failing(each.letter.at)
             except UnknownTarget as cause:
-                self._refuse(replace(cause.fault, on_key=True), (*path, id))
-            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                self._refuse(type_fault(count, "how many posts are refused", (*path, id)))
-        self._refused = value
+                self._refuse(cause.fault, (*each.path, "at"))
+                continue
+            if self._targets.pipelines[id].letters is None:
+                said = f"'{id}' has no 'dead_letters', so nothing of it becomes one"
+                expected = "a pipeline with dead_letters"
+                fault = Fault("unknown-pipeline", said, each.letter.at, expected)
+                self._refuse(fault, (*each.path, "at"))
 
     def _replied(self) -> Iterator[tuple[tuple[str, int], JsonValue]]:
         reached = self._targets.reached(self._fed)
@@ -259,8 +294,8 @@ class CaseReading:
         found: dict[ComponentAt, list[ServerOutage]] = {}
         for key, value in (self._shape.faults or {}).items():
             path = (*self._path, "faults", key)
-            if LATER.get(key) == "faults":
-                self._not_yet(key, path)
+            if key in ("process", "store"):
+                self._process_faults(key, value, path)
                 continue
             try:
                 reached = self._targets.reaching(key)
@@ -276,9 +311,15 @@ class CaseReading:
                 self._refuse(fault, path)
         return found
 
-    def _not_yet(self, key: str, path: Path) -> None:
-        said = f"'{key}' is not known yet: it comes with durability"
-        self._refuse(Fault("not-known-yet", said, key, on_key=True), path)
+    def _process_faults(self, key: str, value: JsonValue, path: Path) -> None:
+        """Read what is wrong with the process, or with the disk of its store."""
+        if key == "store":
+            self._full, faults = full_spans(value)
+        else:
+            found, faults = kills(value)
+            self._kills = [(kill, (*path, *where)) for kill, where in found]
+        for fault in faults:
+            self._refuse(fault, path)
 
     def _line(self, value: JsonValue, path: Path, to: str | None = None) -> Timeline:
         line = self._timelines.read(value, path, self._frame, to)
@@ -295,3 +336,16 @@ class CaseReading:
             # Of a line of marbles the first says it all.
             for moment in past[:1] if line.line is not None else past:
                 self._refuse(line.fault_of(moment, fault))
+        for kill, path in self._kills:
+            if kill.at > until:
+                self._refuse(replace(fault, on_key=True), path)
+
+    def _look_where_nothing_runs(self) -> None:
+        """Refuse what is written to a bucket, or expected of it, while there is no process."""
+        killed = [kill for kill, _ in self._kills]
+        for line in self._state_lines:
+            for moment in line.moments:
+                if is_down(killed, moment.at):
+                    said = "the process is killed, and does not run at this moment: nobody has a bucket"
+                    fault = Fault("conflict", said, None, "a moment at which it runs")
+                    self._refuse(line.fault_of(moment, fault))

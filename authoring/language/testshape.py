@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from headrace.authoring.language.deadlettershape import DeadLetterShape
 from headrace.authoring.language.durations import Duration
 from headrace.authoring.language.said import SaidShape
 from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS, MOMENTS_EACH
@@ -31,10 +32,36 @@ class Expected(AnyName):
             ListOf(RecordOf(SaidShape), noun="warning"),
             "Warnings, all of them, if any are named here; `[]`: none.",
         ),
+        "dead_letters": (
+            ListOf(RecordOf(DeadLetterShape), noun="dead letter"),
+            "Dead letters that are there at the end, all of them, if any are named here; `[]`: none.",
+        ),
+        "lost": (
+            AnyName(AnyJson(), noun="amount"),
+            "Messages that are lost, by component: how many, or how many by reason. All of them, if any are"
+            " named here; `{}`: none.",
+        ),
         "refused": (
             AnyName(Integer(min=0), noun="count"),
             "Posts that were answered with 503, by pipeline.",
         ),
+        "unanswered": (
+            AnyName(Integer(min=0), noun="count"),
+            "Posts that nobody answered, for the process was killed, by pipeline.",
+        ),
+    }
+
+
+class Faults(AnyName):
+    """What is wrong, by whom it is wrong with."""
+
+    words: ClassVar = {
+        "process": (
+            AnyObject(),
+            "The process is killed: at a moment, or for a span until it starts again. Each is `killed`,"
+            " or `killed before commit 1` or `after` it, counted from that moment on; several in a list.",
+        ),
+        "store": (AnyObject(), "Spans in which the disk of the store is `full`."),
     }
 
 
@@ -54,8 +81,10 @@ class TestShape(Record):
         Expected(AnyJson(), noun="timeline"),
         "Timelines of what comes: by `PIPELINE` (what leaves its last transform), "
         "`PIPELINE.transforms[N]`, `PIPELINE.outputs[N]` (what is written), or `state.BUCKET` (what it "
-        "holds then). Lists `failures` and `warnings` of `{at, says, times}`; `refused` has posts that "
-        "were answered with 503, by pipeline. All of what is named is compared.",
+        "holds then). Lists `failures` and `warnings` of `{at, says, times}`, and `dead_letters` of "
+        "`{at, says, class, stage, messages, payload, times}`; `refused` has posts that were answered with "
+        "503, and `unanswered` those that nobody answered, by pipeline; `lost` has how many messages are, "
+        "by component. All of what is named is compared.",
         default=None,
         elsewhere="expected outputs output then assert",
     )
@@ -67,9 +96,11 @@ class TestShape(Record):
         elsewhere="mocks responses",
     )
     faults: Mapping[str, Any] | None = option(
-        AnyName(AnyObject(), noun="fault"),
+        Faults(AnyObject(), noun="fault"),
         "What is wrong with servers, by `PIPELINE.inputs[N]`, `PIPELINE.outputs[N]` or "
-        "`connections.NAME`: spans such as `2m..12m`, each `down`, `slow 2s` or `refuses`.",
+        "`connections.NAME`: spans such as `2m..12m`, each `down`, `slow 2s`, `refuses`, `refuses as "
+        "CLASS`, `unanswered`, or `{refuses, as, says}` of some messages. When the `process` is `killed`, "
+        "and when the disk of its `store` is `full`.",
         default=None,
     )
     until: str | None = option(

@@ -142,6 +142,20 @@ class Targets:
             expected = "a component, such as PIPELINE.outputs[0]"
             raise UnknownTarget(Fault("unknown-pipeline", said, key, expected))
 
+    def failing(self, key: str) -> ComponentAt:
+        """Return the component that a key names.
+
+        Raises:
+            UnknownTarget: it names none.
+        """
+        if (component := self.component(key)) is not None:
+            return component
+        expected = "a component, such as PIPELINE.outputs[0]"
+        self.pipeline(key)
+        raise UnknownTarget(
+            Fault("unknown-pipeline", f"'{key}' is a whole pipeline", key, expected)
+        )
+
     def posted(self, key: str) -> None:
         """Check that posts can be refused by a pipeline.
 

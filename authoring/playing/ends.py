@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from itertools import count
 from typing import Any, ClassVar
 
+from headrace.authoring.playing.outside import (
+    AWAY,
+    UNANSWERED,
+    PlayedBroker,
+    PlayedServer,
+    Take,
+    refusal,
+)
 from headrace.authoring.playing.scenario import Arriving, ServerOutage
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Fits, Input, Output
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Rest, Sink, Source
+from headrace.compiler.edges import Arrival, AwaitingSink, Rest, Sink, Source
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.formats import FormatMisfit, decoded
 from headrace.compiler.jsontext import encode
-
-AWAY = "does not answer, as the test says"
-LOST = "the connection is lost, as the test says"
-REFUSED = "refused, as the test says"
-
-Take = Callable[[Batch], None]
 
 
 class ScriptedSource(Source):
@@ -35,29 +35,29 @@ class ScriptedSource(Source):
         component: Input,
         outages: Sequence[ServerOutage],
         ctx: Context,
+        broker: PlayedBroker,
         acknowledged: Callable[[int], None],
     ) -> None:
-        self._acknowledged = acknowledged
-        self._numbers = count()
-        self._finished = set[int]()
-        self._first_owed = 0
+        self._broker, self._acknowledged = broker, acknowledged
         self.max_batch = getattr(component, "max_batch", 1)
-        self._is_kept = component.is_kept()
+        self._is_kept = broker.is_kept = component.is_kept()
         self._format = component.payload_format()
         usual = component.usual
         self._known = {key: getattr(component, key, usual.get(key)) for key in component.attaches}
         self._outages, self._ctx = outages, ctx
-        self._waiting: deque[Arrival] = deque()
         self._lost = ""
         """Why the connection is lost, since it was made last."""
         self._is_connected = self._is_stopping = False
         self._happened = asyncio.Event()
+        missed, broker.missed = broker.missed, []
+        for each in missed:
+            self.put(each)
 
     def put(self, arriving: Arriving) -> None:
         """Have something arrive. What nobody keeps is gone while there is no connection."""
         if self._is_kept or (self._is_connected and not self._lost):
             for each in self.payloads(arriving):
-                self._waiting.append((each, (next(self._numbers), arriving.meta)))
+                self._broker.put(each, arriving.meta)
             self._happened.set()
 
     def payloads(self, arriving: Arriving) -> Iterable[Any]:
@@ -85,15 +85,13 @@ class ScriptedSource(Source):
                 await self._something()
                 if self._lost:
                     raise Unreachable(self._lost)
-                some = [*self._waiting]
-                self._waiting.clear()
-                yield some
+                yield self._broker.hand_out()
         finally:
             self._is_connected = False
 
     async def _something(self) -> None:
         """Wait until something is there, or the connection is not, or this is to stop."""
-        while not (self._waiting or self._lost or self._is_stopping):
+        while not (self._broker.waiting or self._lost or self._is_stopping):
             self._happened.clear()
             await self._happened.wait()
 
@@ -103,12 +101,9 @@ class ScriptedSource(Source):
         return {**self._known, **meta}
 
     def acknowledge(self, origins: Sequence[Any]) -> None:
-        """Tell which arrivals need not come again: each when none before it need, as brokers are told."""
-        self._finished.update(number for number, _ in origins)
-        while self._first_owed in self._finished:
-            self._finished.remove(self._first_owed)
-            self._acknowledged(self._first_owed)
-            self._first_owed += 1
+        """Tell the broker which arrivals need not come again."""
+        for number in self._broker.acknowledge([number for number, _ in origins]):
+            self._acknowledged(number)
 
     def stop(self) -> bool:
         """Have `read` yield once more."""
@@ -140,58 +135,64 @@ def scripted_source(
     component: Input,
     outages: Sequence[ServerOutage],
     ctx: Context,
+    broker: PlayedBroker,
     acknowledged: Callable[[int], None],
 ) -> ScriptedSource:
-    """Return the source that stands for the server of an input.
+    """Return the source that stands for the server of an input, which has a ``broker`` behind it.
 
     ``acknowledged`` is told of each arrival that need not come again, counted from 0.
     """
     source = ScriptedSource if component.is_raw else ScriptedBatches
-    return source(component, outages, ctx, acknowledged)
+    return source(component, outages, ctx, broker, acknowledged)
 
 
 def scripted_sink(
-    component: Output, fits: Fits | None, outages: Sequence[ServerOutage], take: Take, clock: Clock
+    component: Output, fits: Fits | None, server: PlayedServer, take: Take, clock: Clock
 ) -> Sink:
-    """Return a sink that hands each batch to ``take`` which fits and is not in an outage."""
-    if outages:
-        return HinderedSink(component.outlasts_seconds(), fits, outages, take, clock)
+    """Return a sink that hands each batch to ``take`` which fits and which its server takes."""
+    if server.has_faults:
+        return HinderedSink(component, fits, server, take, clock)
     return KeepingSink(fits, take)
 
 
-class KeepingSink(InlineSink):
-    """Writes whatever fits."""
+class KeepingSink(AwaitingSink):
+    """Writes whatever fits, at once."""
 
     def __init__(self, fits: Fits | None, take: Take) -> None:
         self._fits, self._take = fits, take
 
-    def write(self, batch: Batch) -> None:
+    def begin(self, batch: Batch) -> Rest | None:
         """Keep it."""
         if self._fits is not None:
             self._fits(batch)
         self._take(batch)
+        return None
+
+    async def write(self, batch: Batch) -> None:
+        """Keep it."""
+        self.begin(batch)
 
 
 class HinderedSink(AwaitingSink):
     """Writes as the other side lets it: in time, late, or not at all."""
 
     def __init__(
-        self,
-        outlasts_seconds: float,
-        fits: Fits | None,
-        outages: Sequence[ServerOutage],
-        take: Take,
-        clock: Clock,
+        self, component: Output, fits: Fits | None, server: PlayedServer, take: Take, clock: Clock
     ) -> None:
-        self._outlasts, self._fits, self._take, self._clock = outlasts_seconds, fits, take, clock
-        self._outages = outages
-        self._counts = [0] * len(outages)
+        self._outlasts, self._how = component.outlasts_seconds(), component.told_apart()
+        self._fits, self._server, self._take, self._clock = fits, server, take, clock
+        self._tells_apart = False
+
+    def tell_apart(self) -> None:
+        """Write what is not at fault, where the kind is told who is."""
+        self._tells_apart = True
 
     def begin(self, batch: Batch) -> Rest | None:
         """Write it now, unless something is wrong."""
         if self._fits is not None:
             self._fits(batch)
-        if (outage := self._now()) is not None:
+        outage = self._server.fault(self._clock.monotonic(), batch)
+        if outage is not None:
             return lambda: self._hindered(batch, outage)
         self._take(batch)
         return None
@@ -201,19 +202,14 @@ class HinderedSink(AwaitingSink):
         if (rest := self.begin(batch)) is not None:
             await rest()
 
-    def _now(self) -> ServerOutage | None:
-        now = self._clock.monotonic()
-        for index, each in enumerate(self._outages):
-            if each.begins <= now < each.ends:
-                count = self._counts[index]
-                self._counts[index] += 1
-                if each.kind != "refuses" or count % each.of < each.refused:
-                    return each
-        return None
-
     async def _hindered(self, batch: Batch, outage: ServerOutage) -> None:
         if outage.kind == "refuses":
-            raise BatchFailed(REFUSED)
+            at_fault = self._server.refused(outage, batch)
+            take = self._take if self._tells_apart else None
+            raise refusal(outage, batch, at_fault, self._how, take)
+        if outage.kind == "unanswered":
+            self._take(batch)
+            raise BatchFailed(UNANSWERED, "unclear")
         seconds = outage.seconds
         if outage.kind == "down":
             seconds = outage.ends - self._clock.monotonic()

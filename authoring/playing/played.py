@@ -7,8 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.authoring.playing.scenario import ComponentAt
+from headrace.authoring.playing.scenario import ComponentAt, ProcessKill
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.errors import FailureClass
+from headrace.compiler.runtime.monitoring.losses import LossReason
 from headrace.compiler.text.diagnostics import Fault, Path
 
 TakenBranch = tuple[str, str, Path, str]
@@ -29,6 +31,28 @@ class SaidAt:
     place: str
     """Such as ``press-7.transforms[3]``; without an index where no component is known."""
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedLetter:
+    """A dead letter that is on the disk when everything is over."""
+
+    place: str
+    """Of the component that failed, as in `SaidAt`; of an input that of the input."""
+    stage: str
+    """``input``, ``transform``, ``output``, or ``process``: it has ended the process."""
+    failure: FailureClass
+    text: str
+    """What was said, and in particular of what is in it."""
+    messages: Batch | None
+    """None: an input could make no messages of it."""
+    payload: bytes = b""
+    """What an input could make no messages of."""
+
+    @property
+    def count(self) -> int:
+        """How many messages it is; a payload counts as one."""
+        return 1 if self.messages is None else len(self.messages)
 
 
 @dataclass
@@ -58,3 +82,13 @@ class Played:
     """Which components could not be built, and why: then nothing was played."""
     refused: Counter[str] = field(default_factory=Counter)
     """By pipeline, posts that were not taken because its queue was full."""
+    unanswered: Counter[str] = field(default_factory=Counter)
+    """By pipeline, posts that the process did not answer before it was killed, or that came while there was
+    none: they may have been taken."""
+    lost: Counter[tuple[ComponentAt, LossReason]] = field(default_factory=Counter)
+    """By component and reason, how many messages went no further; what only a process had that was killed
+    is not counted by anybody."""
+    letters: list[PlayedLetter] = field(default_factory=list)
+    """The dead letters at the end, in the order in which they were put down."""
+    survived: list[ProcessKill] = field(default_factory=list)
+    """Kills that did not come about: there were not as many commits."""

@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path as FilePath
-from random import Random
+from typing import TYPE_CHECKING
 
 from reactivex import operators
 
 from headrace.authoring.playing.answers import WrittenExchange
 from headrace.authoring.playing.ends import ScriptedSource, scripted_sink, scripted_source
+from headrace.authoring.playing.outside import Outside
 from headrace.authoring.playing.played import END, BatchTimeline, Played, SaidAt
-from headrace.authoring.playing.scenario import ComponentAt, Scenario
+from headrace.authoring.playing.scenario import ComponentAt, Replies, Scenario, ScriptedReply
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.branches import FAILED, WRITTEN
 from headrace.compiler.component.buildcontext import Context, Operator
@@ -29,19 +30,14 @@ from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.text.diagnostics import Fault, Path
 
+if TYPE_CHECKING:
+    from headrace.compiler.store.memorydisk import MemoryDisk
+
 Lowering = Callable[[Sequence[PlacedTransform], RefusedTransforms], list[Operator]]
 """Returns the operators of a chain, as `lowering.chain.lower` does."""
 
 BatchTaker = Callable[[float, Batch], None]
 """Takes a batch that a pipeline hands on, with its moment."""
-
-
-class PlayedChance(Random):
-    """Chance that is the same each time, and none at all where it varies pauses."""
-
-    def uniform(self, a: float, b: float) -> float:
-        """Return the middle."""
-        return (a + b) / 2
 
 
 class NoSecrets(Secrets):
@@ -76,26 +72,33 @@ class PlayedEnvironment(Environment):
         tapped: Collection[tuple[str, int]],
         lowering: Lowering,
         taking: Mapping[str, BatchTaker],
+        outside: Outside | None = None,
     ) -> None:
-        """Take what is recorded in ``played``, and how chains are built.
+        """Take what is recorded in ``played``, how chains are built, and what is ``outside``.
 
         Of the transforms that are ``tapped``, all is recorded that leaves them. What pipelines hand on
         is recorded, but for those with somebody who takes it.
         """
         self._taking = taking
-        # A text that has no UTF-8, as the name of a file may be, is no seed.
-        self.random = PlayedChance(scenario.seed.encode(errors="surrogatepass"))
+        self._outside = outside or Outside(scenario)
+        self.random = self._outside.random
         self.clock = clock
         self.played = played
         self.sources: dict[tuple[str, int], ScriptedSource] = {}
         self.is_over = False
         """Whether everything is being ended."""
+        self.is_killed = False
+        """Whether its process is: whatever is done by it yet comes to nobody."""
         self._scenario = scenario
         self._tapped, self._lowering = tapped, lowering
         self._replies = {
             f"{id}.{LIST_OF['transform']}[{index}]": each
             for (id, index), each in scenario.replies.items()
         }
+
+    def disk(self) -> MemoryDisk:
+        """Return what outlives the process of what it stores."""
+        return self._outside.disk
 
     def source(self, component: Input, ctx: Context) -> Source:
         """Return the input's own source if no server feeds it, else one that is told what arrives."""
@@ -105,9 +108,11 @@ class PlayedEnvironment(Environment):
         line = self.played.acknowledged[ctx.pipeline, ctx.index]
 
         def acknowledged(number: int) -> None:
-            line.append((self._moment(), number))
+            if not self.is_killed:
+                line.append((self._moment(), number))
 
-        source = scripted_source(component, outages, ctx, acknowledged)
+        broker = self._outside.broker(ctx.pipeline, ctx.index)
+        source = scripted_source(component, outages, ctx, broker, acknowledged)
         self.sources[ctx.pipeline, ctx.index] = source
         return source
 
@@ -115,19 +120,24 @@ class PlayedEnvironment(Environment):
         """Return a sink that keeps what is written."""
         at: ComponentAt = (ctx.pipeline, "output", ctx.index)
         take = self._taker(self.played.written[ctx.pipeline, ctx.index])
-        outages = self._scenario.outages.get(at, ())
 
         def taken(batch: Batch) -> None:
             take(batch)
             ctx.took(WRITTEN)
 
-        return scripted_sink(component, component.fits(ctx), outages, taken, self.clock)
+        server = self._outside.server(at)
+        return scripted_sink(component, component.fits(ctx), server, taken, self.clock)
 
     def exchange(self, pipeline: str, place: str) -> ExchangeWith | None:
         """Return what answers a transform as it is written."""
         if self._scenario.asks:
             return None
-        return partial(WrittenExchange, self._replies.get(f"{pipeline}.{place}"), self.clock)
+        replies = self._replies.get(f"{pipeline}.{place}")
+        asked = None if replies is None else partial(self._asked, replies)
+        return partial(WrittenExchange, asked, self.clock)
+
+    def _asked(self, replies: Replies, batch: Batch) -> ScriptedReply | str:
+        return "nobody asks" if self.is_killed else replies(batch)
 
     def lower(
         self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms
@@ -153,7 +163,8 @@ class PlayedEnvironment(Environment):
 
     def warned(self, pipeline: str, place: str, text: str) -> None:
         """Record it."""
-        self.played.warnings.append(SaidAt(self._moment(), f"{pipeline}.{place}", text))
+        if not self.is_killed:
+            self.played.warnings.append(SaidAt(self._moment(), f"{pipeline}.{place}", text))
 
     def needs_somebody(self, pipeline: str, place: str, text: str) -> None:
         """Record it among the warnings."""
@@ -164,10 +175,13 @@ class PlayedEnvironment(Environment):
 
     def took(self, pipeline: str, place: str, branch: str, path: Path) -> None:
         """Count it."""
-        self.played.taken[pipeline, place, path, branch] += 1
+        if not self.is_killed:
+            self.played.taken[pipeline, place, path, branch] += 1
 
     def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
         """Record it."""
+        if self.is_killed:
+            return
         index = "" if component is None else f"[{component}]"
         place = f"{LIST_OF[stage]}{index}"
         self.took(pipeline, place, FAILED, ())
@@ -175,7 +189,8 @@ class PlayedEnvironment(Environment):
 
     def crowded(self, text: str) -> None:
         """Record it."""
-        self.played.warnings.append(SaidAt(self._moment(), "state", text))
+        if not self.is_killed:
+            self.played.warnings.append(SaidAt(self._moment(), "state", text))
 
     def handed_on(self, pipeline: str) -> Callable[[Delivery], None]:
         """Return what records all that a pipeline hands on."""
@@ -187,7 +202,8 @@ class PlayedEnvironment(Environment):
         take = self._taking.get(pipeline, kept)
 
         def taken(delivery: Delivery) -> None:
-            take(self._moment(), delivery.batch)
+            if not self.is_killed:
+                take(self._moment(), delivery.batch)
             delivery.done()
 
         return taken
@@ -207,6 +223,7 @@ class PlayedEnvironment(Environment):
         moment = self._moment
 
         def take(batch: Batch) -> None:
-            line.append((moment(), batch))
+            if not self.is_killed:
+                line.append((moment(), batch))
 
         return take

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import eq
 from typing import Any, Literal
 
 from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.errors import FailureClass
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """What the wall shows at 0 s, unless something else is said."""
@@ -59,15 +61,41 @@ class BucketLook:
 class ServerOutage:
     """What is wrong with the other side of an input or an output, from one moment up to another.
 
-    ``slow``: a write takes ``seconds``. ``refuses``: of each ``of`` batches the first ``refused``.
+    ``slow``: a write takes ``seconds``. ``refuses``: of each ``of`` batches the first ``refused``, as a
+    failure of a class, or those with messages that are ``like`` something. ``unanswered``: of so many
+    batches those are taken, and nobody is told.
     """
 
     begins: float
     ends: float
-    kind: Literal["down", "slow", "refuses"]
+    kind: Literal["down", "slow", "refuses", "unanswered"]
     seconds: float = 0.0
     refused: int = 1
     of: int = 1
+    failure: FailureClass | None = None
+    """The class that a refusal has; None: nothing is said of it, and it is about the content."""
+    is_selective: bool = False
+    """Whether only what has messages ``like`` something is refused."""
+    like: JsonValue = None
+    """As a test expects values, matchers among them."""
+    says: str = ""
+    """In which words it is refused, if not in the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessKill:
+    """The process is killed, behind what is due at a moment and before what is given at it.
+
+    With ``commit`` it lives on from there and is killed at the commit of that number, counted from 1, with
+    that or without.
+    """
+
+    at: float
+    until: float
+    """When it starts again, the same moment at the earliest. Infinite: it does not."""
+    commit: int = 0
+    is_committed: bool = False
+    """Whether that commit is made: then nobody has heard of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +123,11 @@ class Scenario:
     """When everything is ended, as at the stop of a server."""
     started_at: datetime = START
     outages: Mapping[ComponentAt, Sequence[ServerOutage]] = field(default_factory=dict)
+    kills: Sequence[ProcessKill] = ()
+    full: Sequence[tuple[float, float]] = ()
+    """From when to when the disk of the store is full."""
+    matches: Callable[[JsonValue, JsonValue], bool] = eq
+    """Returns whether a message is as it is written (`ServerOutage.like`)."""
     replies: Mapping[tuple[str, int], Replies] = field(default_factory=dict)
     """By the pipeline and the index of an `http` transform."""
     feeds_all: bool = False

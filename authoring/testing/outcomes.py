@@ -162,8 +162,10 @@ def _differences(verdict: CaseVerdict) -> Iterator[dict[str, Any]]:
         for each in timeline.difference.as_json():
             yield {"of": timeline.name, "line": timeline.line, **each}
     yield from (each.as_json() for each in verdict.said)
-    for pipeline, expected, came in verdict.refused:
-        yield {"kind": "refused", "of": pipeline, "expected": expected, "found": came}
+    yield from (each.as_json() for each in verdict.letters)
+    yield from (each.as_json() for each in verdict.amounts)
+    for kill, _ in verdict.survived:
+        yield {"kind": "not killed", "at": told(kill.at), "commit": kill.commit}
     if (stopped := verdict.too_long) is not None:
         done = None if stopped.busiest is None else asdict(stopped.busiest)
         yield {

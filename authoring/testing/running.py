@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.authoring.configfiles import place
 from headrace.authoring.language.durations import told
+from headrace.authoring.language.processfaults import PlacedKill
 from headrace.authoring.language.testcase import TestCase
 from headrace.authoring.language.testfile import TestFile
 from headrace.authoring.playing.countingchain import counting
@@ -16,7 +17,13 @@ from headrace.authoring.playing.played import Played, TakenBranch
 from headrace.authoring.playing.playedenvironment import Lowering
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.playlength import PlayTooLong
-from headrace.authoring.playing.scenario import BucketLook, Scenario
+from headrace.authoring.playing.scenario import BucketLook, ProcessKill, Scenario
+from headrace.authoring.verdicts.amountdiff import (
+    AmountDifference,
+    compare_losses,
+    compare_posts,
+)
+from headrace.authoring.verdicts.letterdiff import LetterDifference, compare_letters
 from headrace.authoring.verdicts.marblediff import drawn
 from headrace.authoring.verdicts.matching import Matching
 from headrace.authoring.verdicts.pairing import TimedBatches
@@ -60,8 +67,10 @@ class CaseVerdict:
     seconds: float
     timelines: tuple[TimelineVerdict, ...] = ()
     said: tuple[SaidDifference, ...] = ()
-    refused: tuple[tuple[str, int, int], ...] = ()
-    """By pipeline, how many posts should have been refused, and how many were."""
+    letters: tuple[LetterDifference, ...] = ()
+    amounts: tuple[AmountDifference, ...] = ()
+    survived: tuple[PlacedKill, ...] = ()
+    """The kills that did not come about: there were not as many commits."""
     unbuilt: tuple[Diagnostic, ...] = ()
     """Why the config could not be built."""
     too_long: PlayTooLong | None = None
@@ -72,8 +81,8 @@ class CaseVerdict:
     @property
     def has_passed(self) -> bool:
         """Whether everything is as expected."""
-        wrong = self.timelines or self.said or self.refused or self.unbuilt
-        return not wrong and self.too_long is None
+        wrong = self.timelines or self.said or self.letters or self.amounts or self.survived
+        return not wrong and not self.unbuilt and self.too_long is None
 
 
 def scenario_of(file: TestFile, case: TestCase) -> Scenario:
@@ -88,6 +97,9 @@ def scenario_of(file: TestFile, case: TestCase) -> Scenario:
         until=case.until,
         started_at=file.start,
         outages=case.outages,
+        kills=[kill for kill, _ in case.kills],
+        full=case.full,
+        matches=Matching(file.start).holds,
         replies=case.answers(),
         seed=case.name,
         max_moments=case.shape.max_moments,
@@ -129,7 +141,9 @@ def run_case(
         stopwatch() - began,
         tuple(timelines),
         tuple(_said(case, played)),
-        tuple(_refused(case, played)),
+        tuple(_letters(file, case, played)),
+        tuple(_amounts(case, played)),
+        tuple(each for each in case.kills if each[0] in played.survived),
         taken=taken,
     )
 
@@ -173,12 +187,18 @@ def _said(case: TestCase, played: Played) -> Iterator[SaidDifference]:
             yield from compare_said(kind, case.words.get(kind, ()), said)
 
 
-def _refused(case: TestCase, played: Played) -> Iterator[tuple[str, int, int]]:
-    """Yield the pipelines that refused more posts than expected, or fewer."""
-    expected = case.refused or {}
-    for pipeline in {**expected, **played.refused}:
-        if expected.get(pipeline, 0) != played.refused[pipeline]:
-            yield pipeline, expected.get(pipeline, 0), played.refused[pipeline]
+def _letters(file: TestFile, case: TestCase, played: Played) -> Iterator[LetterDifference]:
+    """Yield what is wrong with dead letters, if they are named."""
+    if case.letters is not None:
+        yield from compare_letters(case.letters, played.letters, Matching(file.start))
+
+
+def _amounts(case: TestCase, played: Played) -> Iterator[AmountDifference]:
+    """Yield what is wrong with amounts: of posts, which always count, and of losses, if they are named."""
+    yield from compare_posts("refused", case.refused, played.refused)
+    yield from compare_posts("unanswered", case.unanswered, played.unanswered)
+    if case.lost is not None:
+        yield from compare_losses(case.lost, played.lost)
 
 
 def _is_missing(verdict: TimelineVerdict) -> bool:
@@ -222,14 +242,24 @@ def lines_of(verdict: CaseVerdict, file: TestFile, program: Program) -> list[str
     for timeline in verdict.timelines:
         lines += drawn(timeline.difference, timeline.name, place(called, _column(timeline.line)))
         lines += [f"    {reason_line(each, program)}" for each in timeline.reasons]
-    for each in verdict.said:
+    differences: list[SaidDifference | LetterDifference] = [*verdict.said, *verdict.letters]
+    for each in differences:
         at = "" if each.path is None else f"   {place(called, _column(file.line(each.path)))}"
         lines.append(f"  {each.line()}{at}")
-    for pipeline, expected, came in verdict.refused:
-        lines.append(f"  refused  {pipeline}: {came:,} posts with 503, expected {expected:,}")
+    lines += [f"  {each.line()}" for each in verdict.amounts]
+    for kill, path in verdict.survived:
+        where = place(called, _column(file.line(path)))
+        lines.append(f"  {not_killed(kill)}   {where}")
     if verdict.too_long is not None:
         lines.append(f"  too long: {verdict.too_long}")
     return lines
+
+
+def not_killed(kill: ProcessKill) -> str:
+    """Return what is told of a kill that did not come about."""
+    return (
+        f"not killed  process at {told(kill.at)}: there was no commit {kill.commit:,} from there on"
+    )
 
 
 def _column(line: int | None) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+HowToldApart = Literal["halves", "index", "never"]
+
 
 class Bisection:
     """How it is found out.
@@ -19,7 +21,7 @@ class Bisection:
 
     __slots__ = ("how", "says")
 
-    def __init__(self, how: Literal["halves", "index", "never"], says: str) -> None:
+    def __init__(self, how: HowToldApart, says: str) -> None:
         self.how, self.says = how, says
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from headrace.compiler.code import Code
-from headrace.compiler.component.bisection import NEVER_BISECTED, Bisection
+from headrace.compiler.component.bisection import NEVER_BISECTED, Bisection, HowToldApart
 from headrace.compiler.component.branches import FAILED, WRITTEN, Branch, Took
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -466,6 +466,10 @@ class Output(Component, family="output"):
     def keeps_digits(self) -> bool:
         """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""
         return False
+
+    def told_apart(self) -> HowToldApart:
+        """Return how messages at fault are told apart with the options that it has."""
+        return self.bisection.how
 
     def fits(self, ctx: Context) -> Fits | None:
         """Return what looks at a batch before anything is sent; None: whatever comes may be sent."""

@@ -116,6 +116,7 @@ class Engine:
             store,
             is_real=environment.is_real,
             hear=self._feed.publish_named,
+            disk=environment.disk,
         )
         self._letters = StoredLetters(self._storage)
         self._world = World(

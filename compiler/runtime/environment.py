@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from random import Random
+from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Input, Output, Stage
@@ -22,6 +23,9 @@ from headrace.compiler.lowering.chain import (
 )
 from headrace.compiler.runtime.backoff import CHANCE
 from headrace.compiler.text.diagnostics import Fault, Path
+
+if TYPE_CHECKING:
+    from headrace.compiler.store.memorydisk import MemoryDisk
 
 log = logging.getLogger("headrace.pipeline")
 state_log = logging.getLogger("headrace.state")
@@ -38,6 +42,10 @@ class Environment:
 
     random: Random = CHANCE
     """Chance: of pauses between tries, of made-up messages."""
+
+    def disk(self) -> MemoryDisk | None:
+        """Return what a store is kept on that is in memory, and is to outlive its engine; None: nothing."""
+        return None
 
     def source(self, component: Input, ctx: Context) -> Source:
         """Return what an input reads.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.compiler.store.journal import Journal
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import DroppedLetters
+    from headrace.compiler.store.memorydisk import MemoryDisk
     from headrace.compiler.store.storedrows import StoredQueue
     from headrace.compiler.store.writer import Store
 
@@ -99,12 +100,14 @@ class Storage:
         *,
         is_real: bool = True,
         hear: Callable[[StoreEvent], object] = lambda _: None,
+        disk: Callable[[], MemoryDisk | None] = lambda: None,
     ) -> None:
-        """Take the directory of all files, None: there is none. What is not ``is_real`` is in memory.
+        """Take the directory of all files, None: there is none.
 
-        ``hear``: is told of each change of the state of the store, and of damage.
+        What is not ``is_real`` is in memory, on what ``disk`` returns if it is to outlive this. ``hear``: is
+        told of each change of the state of the store, and of damage.
         """
-        self._clock, self._settings, self._is_real = clock, settings, is_real
+        self._clock, self._settings, self._is_real, self._disk = clock, settings, is_real, disk
         self._hear = hear
         self._folder = None if data_dir is None else data_dir.joinpath(*FOLDER)
         self._left_by_others = self._folder if is_real else None
@@ -194,6 +197,7 @@ class Storage:
                 keep_free_bytes=settings.keep_free_bytes,
                 tell=tell,
                 hear=hear,
+                disk=self._disk(),
             )
         except StoreRefused as cause:
             self._refusal = str(cause)

@@ -123,12 +123,14 @@ class Database:
         *,
         is_again: bool = False,
         is_only_read: bool = False,
+        connection: sqlite3.Connection | None = None,
     ) -> None:
         """Open the database of a file, or one in memory; make what is not there.
 
         ``now`` returns the time. Units: seconds since 1970.
         ``is_again``: what is under way is under way in this very process, which has not ended.
         ``is_only_read``: nothing is made, and nothing of the file and its log is changed.
+        ``connection``: one in memory that outlives this.
 
         Raises:
             StoreRefused: it is of a newer version.
@@ -143,7 +145,8 @@ class Database:
         only_read = (
             "" if file is None or not is_only_read else f"{file.absolute().as_uri()}?mode=ro"
         )
-        self._run: sqlite3.Connection = sqlite3.connect(
+        self._is_ours = connection is None
+        self._run: sqlite3.Connection = connection or sqlite3.connect(
             only_read or file or ":memory:",
             uri=bool(only_read),
             timeout=0,
@@ -376,7 +379,8 @@ class Database:
 
     def close(self) -> None:
         """Close it."""
-        self._run.close()
+        if self._is_ours:
+            self._run.close()
 
     def _inodes(self) -> list[tuple[int, int] | None]:
         """Return what tells the files from others that are put in their place."""

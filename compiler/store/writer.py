@@ -33,6 +33,7 @@ from headrace.compiler.store.letterrows import (
     LetterTry,
     NewLetter,
 )
+from headrace.compiler.store.memorydisk import MemoryDisk, MemoryRoom, MountedDisk
 from headrace.compiler.store.onethread import OneThread
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
 from headrace.compiler.store.storedrows import (
@@ -94,6 +95,8 @@ class Store:
         self._clock, self._folder, self._room, self._sync = clock, folder, room, sync
         self._tell, self._hear = tell, hear
         self._thread = None if folder is None else OneThread("headrace-store")
+        self._memory: MountedDisk
+        """Where it is in memory, what it is kept on."""
         self._database: Database
         self._in_use: dict[int, _InUse] = {}
         self._openings: set[asyncio.Task[StoredQueue]] = set()
@@ -146,17 +149,21 @@ class Store:
         reserve_bytes: int = RESERVE_BYTES,
         tell: Callable[[str], None] = lambda _: None,
         hear: Callable[[StoreNews, str], None] = lambda *_: None,
+        disk: MemoryDisk | None = None,
     ) -> Store:
         """Open the store of a folder, or one in memory; ``tell`` hears of damage and of changes of state.
 
         ``hear`` hears of each of them once, and why; `tell` of the same state for another reason as well.
+        ``disk``: what one in memory is kept on, if it is to outlive the store.
 
         Raises:
             StoreRefused: it cannot be opened; nothing was touched.
         """
         if folder is None:
-            store = cls(clock, None, None, sync, tell, hear)
-            store._database = Database(None, sync, clock.seconds)
+            disk = disk or MemoryDisk()
+            store = cls(clock, None, MemoryRoom(disk), sync, tell, hear)
+            store._memory = disk.mount()
+            await store._memory.do(store._begin_in_memory)
         else:
             held = StoreFolder(folder, clock.seconds)
             room = Room(folder, keep_free_bytes, reserve_bytes)
@@ -648,6 +655,18 @@ class Store:
         if self._alone.pop(row, None) is not None:
             self._alone_ended.set()
 
+    def _begin_in_memory(self) -> None:
+        memory, now = self._memory, self._clock.seconds
+        self._database = Database(None, self._sync, now, connection=memory.connection)
+        self._next_row = self._database.next_row
+        self._next_letter = self._database.next_letter
+        memory.say_alive = self._say_alive
+
+    def _say_alive(self) -> None:
+        """Say that what is under way has not ended the process until now, as is said every few seconds."""
+        if self._under_way:
+            self._database.mark_alive()
+
     def _begin_with(self, folder: StoreFolder, room: Room, tell: Callable[[str], None]) -> None:
         """Open the database, on the thread."""
         self._database = folder.open(self._sync, tell)
@@ -883,7 +902,7 @@ class Store:
     async def _on_thread(self, work: Callable[[], T]) -> T:
         """Do what may wait for the disk; what is in memory is done at once, also in virtual time."""
         if self._thread is None:
-            return work()
+            return await self._memory.do(work)
         with self._clock.outside():
             return await self._thread.do(work)
 
@@ -902,5 +921,7 @@ class Store:
         self._tell_closed()
         if self._thread is not None:
             self._thread.stop()
+        else:
+            self._memory.close()
         if self._folder is not None and is_idle:
             self._folder.close()

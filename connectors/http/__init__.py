@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from headrace.compiler.component.bisection import Bisection
+from headrace.compiler.component.bisection import Bisection, HowToldApart
 from headrace.compiler.component.buildcontext import Context, KeepBounds
 from headrace.compiler.component.durable import durable_of
 from headrace.compiler.component.durableinput import STORED, TWICE_AFTER_A_KILL, DurableInput
@@ -299,6 +299,12 @@ class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client p
                 expected="one of them",
                 path=("auth",),
             )
+
+    def told_apart(self) -> HowToldApart:
+        """Return what its bodies, and what a 4xx means, come to."""
+        if self.body == "message":
+            return "index"
+        return "halves" if self.bisect else "never"
 
     def kept_as(self) -> str:
         """Return the url, without what may be secret of it."""

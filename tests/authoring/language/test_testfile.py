@@ -247,9 +247,9 @@ WRONG = [
     ("expect: {refused: {two: many}}", "3:29", "wrong-type", "expected how many posts are refused"),
     (
         "expect: {lost: 1}",
-        "3:14",
-        "not-known-yet",
-        "'lost' is not known yet: it comes with durability",
+        "3:20",
+        "wrong-type",
+        "expected an object of amounts by component, or {} for none, found 1",
     ),
     (
         "replies: {'w.transforms[1]': 200}",
@@ -296,13 +296,6 @@ WRONG = [
         "expected down, slow with a duration",
     ),
     ("faults: {'w.inputs[0]': {0s..: slow 2s}}", "3:36", "not-a-fault", "expected down: an input"),
-    (
-        "faults: {'w.outputs[0]': {0s..: refuses as invalid}}",
-        "3:37",
-        "not-known-yet",
-        "classes of refusals",
-    ),
-    ("faults: {process: {90s: killed}}", "3:14", "not-known-yet", "'process' is not known yet"),
     (
         "given: {w: {90s: 1}}\n    until: 1m",
         "3:17",

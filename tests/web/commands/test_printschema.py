@@ -58,7 +58,6 @@ UNSEEN = {
     "not-a-time",
     "not-an-input",
     "not-captured",
-    "not-known-yet",
     "not-marbles",
     "past-the-end",
     "unknown-metadata",
