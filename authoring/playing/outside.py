@@ -91,11 +91,21 @@ class PlayedBroker:
             self.missed.append(arriving)
 
 
+def _rank(outage: ServerOutage) -> int:
+    if outage.kind == "down":
+        return 0
+    return 1 if outage.is_selective else 2
+
+
 class PlayedServer:
-    """The other side of one output, with what is wrong with it when."""
+    """The other side of one output, with what is wrong with it when.
+
+    Of what is wrong at the same time the first counts: that it is down, then that it refuses what a message
+    says, then whatever else.
+    """
 
     def __init__(self, outages: Sequence[ServerOutage], matches: Matches) -> None:
-        self._outages, self._matches = outages, matches
+        self._outages, self._matches = sorted(outages, key=_rank), matches
         self._counts = [0] * len(outages)
 
     @property

@@ -31,8 +31,14 @@ async def letters_on(disk: MemoryDisk, program: Program, loop: VirtualLoop) -> l
     await storage.prepare(program.pipelines)
     if (records := storage.records) is None:
         return []
-    numbered = [one for id in records.pipelines() for one in await _letters(records, id)]
+    found = await letters_in(records)
     await storage.close()
+    return found
+
+
+async def letters_in(records: Records) -> list[PlayedLetter]:
+    """Return all dead letters of a store, in the order in which they were put down."""
+    numbered = [one for id in records.pipelines() for one in await _letters(records, id)]
     return [letter for _, letter in sorted(numbered, key=lambda each: each[0])]
 
 

@@ -46,13 +46,13 @@ class LetterDifference:
 
     def line(self) -> str:
         """Return the line that tells it."""
-        told = ": ".join(filter(None, (self.text, self.content)))
+        told = "".join(f": {each}" for each in (self.text, self.content) if each)
         if self.path is None:
             often = "" if self.came == 1 else f" ({self.came:,} times)"
-            return f"dead letter  {self.place}, and nobody expected it{often}: {told}"
+            return f"dead letter  {self.place}, and nobody expected it{often}{told}"
         if not self.came:
-            return f"no dead letter  {self.place}" + (f": {told}" if told else "")
-        return f"dead letter  {self.place} ({self.came:,} times), expected {self.expected}: {told}"
+            return f"no dead letter  {self.place}{told}"
+        return f"dead letter  {self.place} ({self.came:,} times), expected {self.expected}{told}"
 
 
 def compare_letters(

@@ -161,7 +161,7 @@ class Database:
                 self._settle(sync, is_again)
             self._opened = self._inodes()
         except BaseException:
-            self._run.close()
+            self.close()
             raise
 
     def _settle(self, sync: Sync, is_again: bool) -> None:

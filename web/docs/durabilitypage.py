@@ -8,7 +8,7 @@ from pathlib import Path
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.docs.transcripts import listed, transcript_of_tests
 
-EXAMPLES = {"": "config", "queue-": "queue"}
+EXAMPLES = {"": "config", "queue-": "queue", "kill-": "kill"}
 """By what its regions begin with: the example."""
 
 

@@ -109,6 +109,14 @@ def test_what_is_put_down_counts_as_one_kill_each_until_the_time_of_another():
     assert came.unanswered == {"p": 2}
 
 
+def test_a_process_can_be_killed_as_it_starts():
+    """The first commit is that of the new process, which counts what was under way when it was killed."""
+    came = killed(DURABLE, ProcessKill(5, 5, 1), ProcessKill(5, 5, 2), ProcessKill(5, 5))
+
+    assert sorted(number for _, batch in written(came) for number in batch) == [*range(1, 8)]
+    assert not came.survived
+
+
 def test_a_process_can_be_killed_as_it_stops():
     """What the stop had written, and is not known to be, comes again: to the next process, which stops."""
     came = played(DURABLE, *posts(1), until=5, kills=[ProcessKill(5, 5, 1)])

@@ -101,3 +101,18 @@ def test_a_value_that_does_not_fit_is_the_only_one_that_is_not_written():
 
     assert written(came) == [{"n": 1}, {"n": 3}]
     assert lettered(came) == [[{"n": "x"}]]
+
+
+def test_of_what_is_wrong_at_once_a_server_that_is_down_comes_first_and_what_it_never_takes_next():
+    config = CONFIG.replace("TYPE", POSTGRES).replace("MORE", "dead_letters: true")
+    wrong = [
+        ServerOutage(0, 30, "slow", seconds=1),
+        ServerOutage(0, 100, **ONE, kind="refuses"),
+        ServerOutage(0, 10, "down"),
+    ]
+
+    came = played(config, at(1, "p", 1, 2), until=100, outages={("p", "output", 0): wrong})
+
+    assert lettered(came) == [[2]]
+    assert [message for _, message in came.written["p", 0]] == [[1]]
+    assert came.written["p", 0][0][0] > 10
