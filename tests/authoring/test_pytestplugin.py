@@ -41,6 +41,37 @@ def test_each_test_is_an_item_at_its_line(tmp_path: Path):
 
 
 @pytest.mark.long
+def test_a_process_that_is_killed_leaves_nothing_behind_that_pytest_warns_of(tmp_path: Path):
+    config = """\
+- id: line
+  dead_letters: true
+  inputs: [{type: http, durable: true}]
+  transforms: [{type: buffer, seconds: 5, max_messages: 10}]
+  outputs: [{type: redis, connection: bus, channel: hot, queue: {}}]
+"""
+    tests = """\
+tests:
+  it is killed as it stores, and with nobody there:
+    given: {line: {1s: 1, 2s: 2, 30.5s: 3}}
+    faults:
+      connections.bus: {0s..20s: down}
+      process: {3s: killed after commit 1, 30s..31s: killed}
+    until: 1m
+    expect:
+      "line.outputs[0]": {21.8s: [1, 2], +0s: [1, 2]}
+      failures: [{at: "line.outputs[0]", says: does not answer}]
+      unanswered: {line: 1}
+"""
+    written(tmp_path, tests, config)
+
+    told = collected(tmp_path, "-W", "error")
+
+    assert "1 passed" in told
+    assert "warning" not in told.lower()
+    assert "Traceback" not in told
+
+
+@pytest.mark.long
 def test_tags_are_words_of_k(tmp_path: Path):
     written(tmp_path, TESTS)
 

@@ -65,7 +65,7 @@ def numbers(came: Played) -> tuple[Counter[int], Counter[int]]:
     return written, lettered
 
 
-@examples(30)
+@examples(20)
 @given(
     posts=st.lists(
         st.tuples(moments, st.lists(st.booleans(), min_size=1, max_size=3)), max_size=12
