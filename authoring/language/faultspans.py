@@ -25,6 +25,7 @@ CODES: Codes = {
     "not-a-fault": "What is wrong with a server, or with the process, is nothing that can be.",
 }
 
+DOWN = "down"
 A_SPAN = "a span such as 2m..12m, or 5m.. without an end"
 A_FAULT = (
     "down, slow with a duration (slow 2s), refuses or unanswered, of so many if wanted (refuses 1/3),"
@@ -47,12 +48,19 @@ class RefusalShape(Record):
     says: str | None = option(Name(), "In which words it fails.", default=None)
 
 
-def outages(value: JsonValue, stage: Stage) -> tuple[list[ServerOutage], list[Fault]]:
-    """Return what is wrong with the other side of a component, and what is wrong with how it is written."""
+def outages(
+    value: JsonValue, stage: Stage, *, is_shared: bool = False
+) -> tuple[list[ServerOutage], list[Fault]]:
+    """Return what is wrong with the other side of a component, and what is wrong with how it is written.
+
+    ``is_shared``: outputs have the same other side, and what only they can meet is theirs alone.
+    """
     if not isinstance(value, dict):
         return [], [type_fault(value, f"an object of spans, each {A_SPAN}", ())]
     found, faults = list[ServerOutage](), list[Fault]()
     for span, what in value.items():
+        if stage == "input" and is_shared and what != DOWN:
+            continue
         try:
             begins, ends = span_of(span)
             found.append(replace(_outage(what, stage, (span,)), begins=begins, ends=ends))
@@ -93,7 +101,7 @@ def not_a_fault(found: JsonValue, expected: str, path: Path) -> Fault:
 
 
 def _outage(what: JsonValue, stage: Stage, path: Path) -> ServerOutage:
-    if what == "down":
+    if what == DOWN:
         return ServerOutage(0, 0, "down")
     if stage == "input":
         raise _Wrong(not_a_fault(what, "down: an input is only told what arrives", path))

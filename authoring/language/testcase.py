@@ -302,9 +302,10 @@ class CaseReading:
             except UnknownTarget as cause:
                 self._refuse(replace(cause.fault, on_key=True), path)
                 continue
+            is_shared = any(stage == "output" for _, stage, _ in reached)
             told: dict[Fault, None] = {}
             for at in reached:
-                spans, faults = outages(value, at[1])
+                spans, faults = outages(value, at[1], is_shared=is_shared)
                 found.setdefault(at, []).extend(spans)
                 told |= dict.fromkeys(faults)
             for fault in told:

@@ -98,6 +98,17 @@ def test_a_server_refuses_messages_that_match():
     assert outage("{refuses: {$any: }, as: unclear}").failure == "unclear"
 
 
+def test_what_only_outputs_meet_is_theirs_alone_on_a_connection_that_inputs_have_as_well():
+    found = case("faults: {connections.c: {0s..1s: down, 2s..3s: refuses as unclear}}").outages
+
+    kinds = {at: [each.kind for each in some] for at, some in found.items()}
+    assert kinds == {
+        AT: ["down", "refuses"],
+        ("plain", "input", 0): ["down"],
+        ("plain", "output", 0): ["down", "refuses"],
+    }
+
+
 def test_dead_letters_losses_and_posts_without_an_answer_are_expected():
     found = case(
         "expect: {dead_letters: [{at: 'w.outputs[0]', class: invalid, messages: [1]}],"

@@ -373,6 +373,8 @@ def test_editors_get_a_schema():
 
     assert [*schema["properties"]] == ["config", "start", "messages", "tests"]
     assert "Timelines of what arrives" in str(schema)
+    assert "killed before commit 1" in str(schema)
+    assert "Dead letters that are there at the end" in str(schema)
 
 
 def test_a_reply_for_what_nothing_comes_to_is_odd():
