@@ -68,10 +68,12 @@ class Bounds:
     """How much a bucket holds, and for how long.
 
     Units: ``idle_seconds`` since a key was last written; None: it never expires.
+    ``is_durable``: it outlasts the process.
     """
 
     max_keys: int = 10_000
     idle_seconds: int | None = None
+    is_durable: bool = False
 
 
 # Without the header that the garbage collector wants of a container: JSON is no cycle, and a million
@@ -247,7 +249,7 @@ class Bucket:
         # 8.2 - 3 is less than 5.2: without the half tick an entry would outlive its own second.
         return now - self._idle + _HALF_A_TICK
 
-    def _write(self, writes: Iterable[tuple[str, Values]]) -> None:
+    def _write(self, writes: Collection[tuple[str, Values]]) -> None:
         entries = self.entries
         now = self._clock.monotonic()
         cutoff = self._cutoff(now)
@@ -328,8 +330,12 @@ class Buckets:
 
         One whose bounds stay the same keeps what it holds.
         """
+        return self.install(self.redeclared(declared))
+
+    def install(self, other: Buckets) -> Callable[[], None]:
+        """Have exactly the buckets of another, and return what brings back those from before."""
         before = copy(self)
-        self.become(self.redeclared(declared))
+        self.become(other)
         return partial(self.become, before)
 
     def redeclared(self, declared: Mapping[str, Bounds]) -> Buckets:
@@ -338,10 +344,18 @@ class Buckets:
         other._buckets = {
             name: before[name]
             if name in before and before[name].bounds == bounds
-            else Bucket(name, bounds, self._clock, self._telling, self._warn)
+            else self._made(name, bounds)
             for name, bounds in declared.items()
         }
         return other
+
+    def _made(self, name: str, bounds: Bounds) -> Bucket:
+        kind = Bucket
+        if bounds.is_durable:
+            from headrace.compiler.durablebucket import DurableBucket
+
+            kind = DurableBucket
+        return kind(name, bounds, self._clock, self._telling, self._warn)
 
     def become(self, other: Buckets) -> None:
         """Have exactly the buckets of another."""

@@ -122,11 +122,12 @@ class UnknownStored(HeadraceError):
 
 
 class StoredInUse(HeadraceError):
-    """What is stored under the id cannot be discarded: a pipeline reads it."""
+    """What is stored under the id cannot be discarded: a pipeline reads it, or it is a declared bucket."""
 
-    def __init__(self, id: int, pipeline: str) -> None:
-        super().__init__(f"what is stored under the id '{id}' is in use by pipeline '{pipeline}'")
-        self.id, self.pipeline = id, pipeline
+    def __init__(self, id: int, used_by: str, *, is_bucket: bool = False) -> None:
+        whom = f"bucket '{used_by}'" if is_bucket else f"pipeline '{used_by}'"
+        super().__init__(f"what is stored under the id '{id}' is in use by {whom}")
+        self.id, self.used_by = id, used_by
 
 
 class UnknownDeadLetter(HeadraceError):

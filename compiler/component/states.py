@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.schema.fields import BucketName, Integer, MessageField
+from headrace.compiler.schema.fields import Boolean, BucketName, Integer, MessageField
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import Setting
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
@@ -19,7 +19,7 @@ CODES: Codes = {
 
 
 class BucketDeclaration(Record):
-    """How much a bucket holds, and for how long. Nothing of it outlives the server."""
+    """How much a bucket holds, for how long, and whether it outlasts the server."""
 
     max_keys: int = option(
         Integer(),
@@ -34,10 +34,19 @@ class BucketDeclaration(Record):
         elsewhere="expires idle_timeout timeout ttl",
     )
 
+    durable: bool = option(
+        Boolean(),
+        "Whether what it holds is on the disk as well, and there again after a restart. It takes a server"
+        " with `--data-dir`.",
+        default=False,
+        additive=True,
+        elsewhere="persist persistence persistent",
+    )
+
     @property
     def bounds(self) -> Bounds:
         """What it means."""
-        return Bounds(max(self.max_keys, 1), self.idle_timeout_secs or None)
+        return Bounds(max(self.max_keys, 1), self.idle_timeout_secs or None, self.durable)
 
 
 class PipelineState(Record):

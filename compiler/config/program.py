@@ -54,6 +54,14 @@ class Program:
 
     pipelines: tuple[PipelineConfig, ...]
     buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+    site: Site = field(default=Site(), compare=False)
+    """Where it is written; nowhere if built by hand."""
+
+    def of_durable(self, fault: Fault) -> Iterator[Diagnostic]:
+        """Yield a fault of each bucket that is to be kept on the disk."""
+        for name, bucket in self.buckets.items():
+            if bucket.durable:
+                yield self.site.inside("state", name).diagnose(fault)
 
     @cached_property
     def named(self) -> Mapping[str, PipelineConfig]:
@@ -98,7 +106,7 @@ def load_program(
     if is_refused(said):
         return None, in_file_order(said)
     pipelines = tuple(_built(drafts[place]) for place in order)
-    return Program(pipelines, listed.buckets), in_file_order(said)
+    return Program(pipelines, listed.buckets, Site(document)), in_file_order(said)
 
 
 def load_pipeline(

@@ -15,6 +15,7 @@ from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Delivery, JsonValue
+from headrace.compiler.durablebucket import DurableBucket
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
@@ -26,6 +27,7 @@ from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
+from headrace.compiler.runtime.keptbuckets import StoredFirst
 from headrace.compiler.runtime.keptparts import kept_as
 from headrace.compiler.runtime.keptqueue import KeptQueue
 from headrace.compiler.runtime.monitoring.failures import Failures
@@ -73,6 +75,10 @@ class Builder:
             return [config.diagnose(fault, ("state",)) for fault in faults]
         if config.letters is not None and (fault := self._world.storage.fault("dead_letters")):
             self._refused.append(config.diagnose(fault))
+        if config.state is not None and any(each.remembers for each in config.transforms):
+            bucket = self._world.buckets.get(config.state.bucket)
+            if isinstance(bucket, DurableBucket):
+                parts.stored_first = StoredFirst(bucket)
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
         self._expect_losses()

@@ -61,6 +61,7 @@ from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.failedparts import FailedPlace
 from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
+from headrace.compiler.runtime.keptbuckets import StoredFirst
 from headrace.compiler.runtime.monitoring.failures import About, Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.monitoring.losses import (
@@ -321,6 +322,11 @@ class ComponentContext:
     def letters(self) -> DeadLetters | None:
         """What keeps what cannot be done; None: it is lost."""
         return self._parts.letters
+
+    @property
+    def stored_first(self) -> StoredFirst | None:
+        """What waits for the disk, where its pipeline remembers in a durable bucket."""
+        return self._parts.stored_first
 
     def has_warned(self, text: str) -> bool:
         return text in self._said

@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, TypeVar
 
+from headrace.compiler.buckets import Bounds
 from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.component.states import BucketDeclaration, bounds_of
 from headrace.compiler.config.program import Program
@@ -94,8 +95,13 @@ class GraphChanges:
         Raises:
             Refused: with every reason of every pipeline; nothing was started.
         """
-        await self._prepare(program.pipelines)
-        undeclare = self._world.buckets.declare(bounds_of(program.buckets))
+        bounds, storage = bounds_of(program.buckets), self._world.storage
+        await self._prepare(program.pipelines, bounds.values())
+        if unkept := [*storage.unkept(program)]:
+            raise Refused(self._world.shown(unkept))
+        buckets = self._world.buckets.redeclared(bounds)
+        await storage.keep(buckets)
+        undeclare = self._world.buckets.install(buckets)
         declared, self.declarations = self.declarations, program.buckets
         made: list[Pipeline] = []
         try:
@@ -112,6 +118,7 @@ class GraphChanges:
             await self._withdraw(made)
             undeclare()
             self.declarations = declared
+            await storage.keep(self._world.buckets)
             raise
         for each in made:
             each.run()
@@ -275,10 +282,12 @@ class GraphChanges:
             self._graph.forget(each.id)
         self._graph.settle()
 
-    async def _prepare(self, configs: Iterable[PipelineConfig]) -> None:
+    async def _prepare(
+        self, configs: Iterable[PipelineConfig], buckets: Iterable[Bounds] = ()
+    ) -> None:
         """Have what is needed to build pipelines, which has to happen before anything is awaited."""
         world, configs = self._world, [*configs]
-        await world.storage.prepare(configs)
+        await world.storage.prepare(configs, buckets)
         if world.environment.is_real:
             world.readings = await prepare(configs, world.connections, world.base, world.clock)
 

@@ -290,6 +290,8 @@ class Pipeline:
             await each.drain()
         if self.parts.letters is not None:
             await self.parts.letters.keeping.drained()
+        if self.parts.stored_first is not None:
+            await self.parts.stored_first.drained()
         if self._world.owing.owes(self.id):
             self._is_drained.set()
             await self._world.owing.written(self.id)
@@ -416,6 +418,8 @@ class Pipeline:
                 comes_again=self.parts.comes_again,
                 queued={id(batch) for each in self.parts.writers for batch in each.queued()},
             )
+        if self.parts.stored_first is not None:
+            self.parts.stored_first.abandon()
         if not self.parts.comes_again:
             self.lost += abandoned
         if self._lifecycle.phase is Phase.STOPPING:

@@ -85,8 +85,11 @@ class Pump:
         self._broke = broke
         self._acknowledges = acknowledges
         self._acknowledge = source.acknowledge
+        if on_delivery and place.stored_first is not None:
+            when_stored, acknowledge = place.stored_first.when_stored, self._acknowledge
+            self._acknowledge = lambda origins: when_stored(partial(acknowledge, origins))
         if place.letters is not None:
-            self._acknowledge = self._acknowledge_when_kept
+            self._acknowledge = partial(self._acknowledge_when_kept, self._acknowledge)
         self._on_delivery = on_delivery
         self._recorder = recorder
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
@@ -333,6 +336,8 @@ class Pump:
         self._acknowledge(origins)
         return None
 
-    def _acknowledge_when_kept(self, origins: Sequence[Any]) -> None:
+    def _acknowledge_when_kept(
+        self, acknowledge: Callable[[Sequence[Any]], None], origins: Sequence[Any]
+    ) -> None:
         """Tell the source, when what failed of it is on the disk."""
-        self._place.when_kept(partial(self._source.acknowledge, origins))
+        self._place.when_kept(partial(acknowledge, origins))

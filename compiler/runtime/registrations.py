@@ -14,6 +14,7 @@ from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.dependencies import Dependencies
+from headrace.compiler.runtime.keptbuckets import StoredFirst
 from headrace.compiler.runtime.monitoring.namedevents import NamedEvent
 from headrace.compiler.runtime.outage import OutageBridge
 from headrace.compiler.runtime.wayin import WayIn
@@ -70,6 +71,9 @@ class Registrations:
     """What its components keep on the disk."""
     letters: DeadLetters | None = None
     """What puts down what cannot be done, where its pipeline says so."""
+
+    stored_first: StoredFirst | None = None
+    """What waits for the disk, where it remembers in a bucket that is durable."""
 
     @property
     def comes_again(self) -> bool:

@@ -8,28 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.compiler.buckets import Bounds, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.durable import nowhere
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import STORE
+from headrace.compiler.durablebucket import BucketFill
 from headrace.compiler.errors import StoredInUse, UnknownStored
+from headrace.compiler.runtime.keptbuckets import BUCKET, KeptBuckets
 from headrace.compiler.runtime.monitoring.namedevents import StoreEvent
 from headrace.compiler.runtime.monitoring.storedfigures import (
     StoredPart,
     StoredPartKind,
+    StoredState,
     StoreFigures,
 )
 from headrace.compiler.store.storedrows import ROW_BYTES
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
-from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
+    from headrace.compiler.config.program import Program
     from headrace.compiler.store.journal import Journal
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import DroppedLetters
@@ -117,6 +122,7 @@ class Storage:
         """The dead letters; None: no store is open."""
         self.dropped_letters = 0
         """How many dead letters have gone since it was opened, to make room for later ones."""
+        self._buckets = KeptBuckets(clock)
         self._hearing: dict[str, HearDropped] = {}
         """By pipeline: who hears that dead letters were dropped."""
         self._refusal: str | None = None
@@ -126,6 +132,8 @@ class Storage:
         """Who has a journal, or is going to: a run that is built for another one's place."""
         self._listed: Sequence[StoredQueue] = ()
         """The queues that there were when they were read last."""
+        self._left_in: Mapping[int, BucketFill] = {}
+        """How much was in each bucket then that nobody has, by its id."""
         self._is_listed = False
         """Whether those are all that there are."""
         self._set_asides = 0
@@ -133,11 +141,13 @@ class Storage:
         self._listing: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def prepare(self, configs: Iterable[PipelineConfig]) -> None:
+    async def prepare(
+        self, configs: Iterable[PipelineConfig], buckets: Iterable[Bounds] = ()
+    ) -> None:
         """Open the store, if one of these names it: building opens nothing."""
         if self._store is not None:
             return
-        if not any(map(_keeps, configs)):
+        if not any(each.is_durable for each in buckets) and not any(map(_keeps, configs)):
             self._tell_what_is_left()
             return
         async with self._opening:
@@ -167,6 +177,12 @@ class Storage:
         if holds_something(folder):
             log.warning(LEFT_UNNAMED, folder)
 
+    async def keep(self, buckets: Buckets) -> None:
+        """Have exactly the durable ones of some buckets be kept: filled with what is stored of them."""
+        if self._store is not None:
+            await self._buckets.become(self._store, buckets)
+            self.changed()
+
     @property
     def _may_keep(self) -> bool:
         return self._folder is not None or not self._is_real
@@ -178,6 +194,11 @@ class Storage:
         if self._refusal is None:
             return None
         return Fault("turned-away", self._refusal, path=(option,), on_key=True)
+
+    def unkept(self, program: Program) -> Iterator[Diagnostic]:
+        """Yield why buckets of a program cannot be kept that want to be."""
+        if (fault := self.fault("durable")) is not None:
+            yield from program.of_durable(fault)
 
     async def _open(self) -> None:
         from headrace.compiler.store.writer import TAKES_AGAIN, Store, StoreNews
@@ -314,11 +335,17 @@ class Storage:
         """Look through all there is: once for each change of who has what, for that takes long."""
         self._is_listed, self._set_asides = True, store.set_asides
         try:
-            self._listed = await store.queues()
+            listed = await store.queues()
+            self._left_in = await self._buckets.left_in(store, listed)
+            self._listed = listed
         except StoreFailed:
             self._is_listed = False
 
     def _part(self, store: Store, queue: StoredQueue) -> StoredPart:
+        if queue.kind == BUCKET:
+            bucket = self._buckets.of(queue.id)
+            kept = self._left_in.get(queue.id) if bucket is None else bucket.fill()
+            return _bucket_part(queue, kept, store.state, left_over=bucket is None)
         kind: StoredPartKind = "queue" if queue.kind == "queue" else "journal"
         name = (queue.pipeline, queue.target, kind)
         lent = None if queue.ended is not None else self._lent.get(name)
@@ -358,8 +385,13 @@ class Storage:
         try:
             await store.discard(id)
         except StoreInUse as cause:
-            raise StoredInUse(id, gone.pipeline) from cause
+            bucket = self._buckets.of(id)
+            used = gone.pipeline if bucket is None else bucket.name
+            raise StoredInUse(id, used, is_bucket=bucket is not None) from cause
         self._is_listed = False
+        if gone.kind == BUCKET:
+            log.info("discarded what was left over of bucket '%s'", gone.target)
+            return
         log.info(
             "discarded what was left over of pipeline '%s' (%s): %s entries, %s bytes",
             gone.pipeline,
@@ -400,6 +432,17 @@ class Storage:
         self._is_closed = True
         for each in [*self._lent.values()]:
             await each.give_back(ends=False)
+        self._buckets.close()
         store, self._store, self.records = self._store, None, None
         if store is not None:
             await store.close()
+
+
+def _bucket_part(
+    queue: StoredQueue, fill: BucketFill | None, state: StoredState, *, left_over: bool
+) -> StoredPart:
+    keys, size, oldest = fill or (0, 0, None)
+    since = None if oldest is None else round(oldest * 1000)
+    return StoredPart(
+        queue.id, queue.pipeline, queue.target, "bucket", keys, size, since, state, left_over
+    )

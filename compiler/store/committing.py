@@ -10,7 +10,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
-from headrace.compiler.store import lettertables
+from headrace.compiler.store import buckettables, lettertables
 from headrace.compiler.store.inpieces import MOST_JOINED, ROWS_AT_ONCE, write_in_pieces
 from headrace.compiler.store.storedrows import ALONE_FROM, Changes, NewRow, Parts
 from headrace.compiler.store.storeformat import checksum, is_right, lengths, unpacked
@@ -31,6 +31,7 @@ _ASIDE = (
 _DISCARD_EMPTY = (
     "DELETE FROM queues WHERE id = ? AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = id)"
     " AND NOT EXISTS (SELECT 1 FROM aside WHERE queue = id)"
+    " AND NOT EXISTS (SELECT 1 FROM remembered WHERE bucket = id)"
 )
 _END = "UPDATE queues SET ended = ? WHERE id = ? AND ended IS NULL"
 _ROW = "SELECT queue, first, count, deaths, at, crc, body FROM entries WHERE n = ?"
@@ -49,6 +50,8 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
         lettertables.update(run, changes.tried)
     if gone := changes.letters_gone + changes.letters_along:
         lettertables.delete(run, gone, changes.deleted)
+    for each in changes.remembered:
+        buckettables.write(run, each)
     for n, now in changes.aside.items():
         set_aside(run, n, now, "process")
     if changes.gone or changes.rows_along:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from headrace.compiler.store import committing, lettertables
+from headrace.compiler.store import buckettables, committing, lettertables
 from headrace.compiler.store.committing import deaths_of
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.letterrows import LetterFigures
@@ -27,6 +27,7 @@ from headrace.compiler.store.storedrows import (
 )
 from headrace.compiler.store.storeerrors import StoreRefused
 from headrace.compiler.store.storeformat import (
+    BUCKETS,
     FORMAT,
     LETTERS,
     SCHEMA,
@@ -180,6 +181,10 @@ class Database:
             with self._transaction():
                 for statement in LETTERS:
                     execute(statement)
+        if not buckettables.are_there(self._run):
+            with self._transaction():
+                for statement in BUCKETS:
+                    execute(statement)
         [last] = execute("SELECT coalesce(max(n), 0) FROM entries").fetchone()
         self.next_row = int(last) + 1
         """The number of the next row, which is higher than that of any there is."""
@@ -244,6 +249,8 @@ class Database:
         with self._transaction():
             if self._some_are_deleted("entries", queue) or self._some_are_deleted("aside", queue):
                 return True
+            if buckettables.discard(self._run, queue):
+                return True
             self._run.execute("DELETE FROM queues WHERE id = ?", (queue,))
         return False
 
@@ -281,11 +288,11 @@ class Database:
                 self.mark_alive()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read something of the letters."""
+        """Read something of letters or buckets."""
         return work(self._run)
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Write something of the letters, or nothing."""
+        """Write something of letters or buckets, or nothing."""
         with self._transaction():
             result = work(self._run)
             self.mark_alive()

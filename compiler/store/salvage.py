@@ -21,12 +21,20 @@ MOST_QUEUES = 2**48
 """A number above that is damaged."""
 _COLUMNS = ", ".join("?" * 9)
 """Of entries, and of what is set aside."""
+_REMEMBER = (
+    "INSERT OR IGNORE INTO remembered VALUES (CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT))"
+)
+_ADOPT_BUCKETS = (
+    "INSERT INTO queues SELECT DISTINCT bucket, '', 'unknown', 'bucket', 0, 0 FROM remembered"
+    " WHERE bucket NOT IN (SELECT id FROM queues)"
+)
+"""A place of their own for keys of which the bucket is not known any more: they are left over."""
 
 
 def salvage(damaged: Path, file: Path) -> int:
     """Write what can be read of a damaged database into one that is new; return how much that is.
 
-    Units: rows of entries, letters, and rows of history.
+    Units: rows of entries, letters, rows of history, and keys of buckets.
 
     Raises:
         sqlite3.Error: the new one cannot be written.
@@ -63,10 +71,27 @@ def salvage(damaged: Path, file: Path) -> int:
             for body in _both_ways(source, "bodies", "id"):
                 if target.execute("SELECT 1 FROM letters WHERE id = ?", body[:1]).fetchone():
                     _put(target, "bodies", body)
+            count += _salvage_remembered(source, target)
             for [last] in _read(source, "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"):
                 _number_letters_from(target, last)
             count += historytable.copy(source, target)
             target.execute("COMMIT")
+    return count
+
+
+def _salvage_remembered(source: sqlite3.Connection, target: sqlite3.Connection) -> int:
+    """Put what buckets remember into the new one; what is damaged shows when it is read."""
+    count, before = 0, None
+    for order in ("", "bucket DESC, key DESC"):
+        ordered = f" ORDER BY {order}" if order else ""
+        for bucket, key, value in _read(source, f"SELECT * FROM remembered{ordered}"):
+            if order and (bucket, key) == before:
+                break
+            if not order:
+                before = bucket, key
+            if isinstance(key, bytes) and isinstance(value, bytes):
+                count += target.execute(_REMEMBER, (bucket, key, value)).rowcount
+    target.execute(_ADOPT_BUCKETS)
     return count
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from headrace.compiler.store.bucketrows import BucketChanges
 from headrace.compiler.store.letterrows import (
     DroppedLetters,
     LetterAmounts,
@@ -73,6 +74,8 @@ class Changes:
     rows: list[NewRow] = field(default_factory=list)
     letters: list[NewLetter] = field(default_factory=list)
     rests: list[LetterRest] = field(default_factory=list)
+    remembered: list[BucketChanges] = field(default_factory=list)
+    """What has changed in buckets, which is asked for again where it cannot be committed."""
     rows_along: list[int] = field(default_factory=list)
     """The rows that go only together with what is new here."""
     letters_along: list[int] = field(default_factory=list)
@@ -106,7 +109,9 @@ class Changes:
     @property
     def is_new(self) -> bool:
         """Whether there is something that needs room, and is turned down where there is none."""
-        return bool(self.rows or self.letters or self.rests)
+        return bool(
+            self.rows or self.letters or self.rests or any(each.is_new for each in self.remembered)
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -115,6 +120,7 @@ class Changes:
             self.rows,
             self.letters,
             self.rests,
+            self.remembered,
             self.letters_gone,
             self.tried,
             self.gone,
@@ -156,10 +162,11 @@ class Changes:
 
     @property
     def bytes(self) -> int:
-        """How many bytes of payloads and letters there are."""
+        """How many bytes of payloads, letters and buckets there are."""
         payloads = sum(len(payload) for row in self.rows for payload in row.payloads)
         letters = sum(letter.size for letter in self.letters)
-        return payloads + letters + sum(len(rest.body) for rest in self.rests)
+        rests = sum(len(rest.body) for rest in self.rests)
+        return payloads + letters + rests + sum(each.bytes for each in self.remembered)
 
 
 class StoredRow(NamedTuple):

@@ -52,6 +52,13 @@ LETTERS = (
 )
 """Tables of dead letters, which the first stores of format 1 did not have."""
 
+BUCKETS = (
+    # What is under one key of a bucket, which is one of `queues`: see `buckettables`.
+    "CREATE TABLE remembered (bucket INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
+    " PRIMARY KEY (bucket, key)) STRICT, WITHOUT ROWID",
+)
+"""The table of what buckets remember, which the first stores of format 1 did not have."""
+
 _KEY = Struct("<QQQQd")
 _LENGTH = Struct("<I")
 WIDTH = _LENGTH.size

@@ -21,6 +21,7 @@ from typing import Literal, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store import onthread
+from headrace.compiler.store.bucketrows import ChangedBucket
 from headrace.compiler.store.database import Database, Sync
 from headrace.compiler.store.disk import failed, is_damage
 from headrace.compiler.store.folder import StoreFolder
@@ -114,6 +115,8 @@ class Store:
         self._next_row, self._next_letter = 0, 1
         self._gone_along: set[int] = set()
         """The rows that have just gone with what was committed, while that is told."""
+        self._buckets: dict[ChangedBucket, bool] = {}
+        """Those that are open, and whether something has changed in them."""
         self._work: asyncio.Task[None] | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._trial: asyncio.TimerHandle | None = None
@@ -396,6 +399,41 @@ class Store:
         if self._work is None:
             self._begin()
         return group
+
+    def join(self, bucket: ChangedBucket) -> None:
+        """Have a bucket be asked for what has changed in it, when it says so, until it leaves."""
+        self._buckets[bucket] = False
+
+    def part(self, bucket: ChangedBucket) -> None:
+        """Have a bucket be asked no more."""
+        self._buckets.pop(bucket, None)
+
+    def gather(self, bucket: ChangedBucket) -> None:
+        """Have what has changed in a bucket be committed, as it is by then, as soon as that can be."""
+        self._buckets[bucket] = True
+        if self._work is None and self.state == "open" and not self._is_closing:
+            self._begin()
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read something of buckets, as `read_letters` does.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        return await self._repaired(lambda database: database.read(work))
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Write something of buckets that needs no room.
+
+        Raises:
+            StoreFailed: it cannot be written.
+        """
+        return await self._repaired(partial(onthread.write, work, self._room))
+
+    def bucket_damaged(self, name: str, keys: int) -> None:
+        """Tell that keys of a bucket are not what was written."""
+        self.damaged += keys
+        self._tell(f"{keys:,} keys of bucket '{name}' are damaged: they are set aside")
 
     @property
     def letters(self) -> LetterFigures:
@@ -703,6 +741,8 @@ class Store:
                     await self._look()
                 elif self._groups:
                     await self._commit(self._groups.popleft())
+                elif self.state == "open" and any(self._buckets.values()):
+                    await self._commit(Group())
                 elif self._is_quiet:
                     self._is_quiet = False
                     await self._tidy()
@@ -749,11 +789,18 @@ class Store:
         for row, queue, next in group.rows_along():
             changes.rows_along.append(row)
             changes.nexts[queue] = next
+        buckets = self._changed_buckets()
+        changes.remembered = [each.gather() for each in buckets]
         try:
             seconds = await self._do(partial(self._timed, changes))
         except Exception as cause:
             self._put_back(changes)
-            group.end(self._fails(cause))
+            told = self._fails(cause)
+            group.end(told)
+            for each in buckets:
+                each.ended(told)
+            if self._is_closing:
+                self._buckets.clear()  # or it would be tried for ever
         else:
             total, count = self.commit_seconds
             self.commit_seconds = total + seconds, count + 1
@@ -762,6 +809,16 @@ class Store:
             self._gone_along.update(changes.rows_along)
             group.end()
             self._gone_along.clear()
+            for each in buckets:
+                each.ended(None)
+
+    def _changed_buckets(self) -> list[ChangedBucket]:
+        """Return the buckets in which something has changed, if it can be committed."""
+        if self.state != "open":
+            return []
+        changed = [each for each, has_changed in self._buckets.items() if has_changed]
+        self._buckets.update(dict.fromkeys(changed, False))
+        return changed
 
     def _timed(self, changes: Changes, database: Database) -> float:
         """Commit, on the thread; return how long that took."""
@@ -839,6 +896,7 @@ class Store:
     async def _try_again(self) -> None:
         """See whether it can be written again; what is not needed any more goes first."""
         changes, self._changes = self._changes, Changes()
+        is_anew = self._is_damaged and self.state == "failing"
         try:
             await self._told(partial(self._revive, changes))
         except Exception as cause:
@@ -846,6 +904,8 @@ class Store:
             self._fails(cause)
             return
         self._is_committed(changes)
+        for each in self._buckets if is_anew else ():
+            each.begin_anew()
         self.state = "full"  # it can be read, and let go of; whether there is room is to be seen
         self._readable.set()
         try:

@@ -136,6 +136,8 @@ def load(
 def _kept_nowhere(loaded: Loaded) -> Iterator[Diagnostic]:
     """Yield a warning for whatever is to be kept, where nobody has said in which directory."""
     warning = Severity.WARNING
+    if loaded.program is not None:
+        yield from loaded.program.of_durable(nowhere(severity=warning))
     for config in () if loaded.program is None else loaded.program.pipelines:
         if config.letters is not None:
             yield config.diagnose(nowhere("dead_letters", warning))

@@ -169,7 +169,9 @@ class ChainReentry(Reentry):
             self._letters.take(stage, index, message, failure, lost, about)
 
     async def send(self, batch: Batch, through: Through) -> FailedAgain | None:
-        """See `Reentry.send`; what fails further on is on the disk before it is through."""
+        """See `Reentry.send`; what fails further on, or is remembered, is on the disk then."""
+        if (stored_first := self._pipeline.parts.stored_first) is not None:
+            through = partial(stored_first.when_stored, through)
         return await super().send(batch, partial(self._letters.keeping.when_kept, through))
 
     def _hand(self, delivery: Delivery) -> None:

@@ -11,9 +11,9 @@ from msgspec import Meta
 from headrace.compiler.annotated import Count, Millis
 from headrace.compiler.runtime.monitoring.letterfigures import LetterStock
 
-StoredPartKind = Literal["journal", "queue"]
+StoredPartKind = Literal["journal", "queue", "bucket"]
 """What something is kept for: `journal`, what an input took in and has not left the outputs yet; `queue`,
-what an output has not written."""
+what an output has not written; `bucket`, what is remembered in a durable bucket."""
 StoredState = Literal["open", "full", "failing"]
 """Whether something more is taken: it is; there is no room for it; the disk cannot be written."""
 
@@ -23,23 +23,30 @@ class StoredPart(msgspec.Struct, frozen=True):
 
     id: Annotated[int, Meta(description="What it is discarded by. No other one ever had it.")]
     pipeline: Annotated[
-        str, Meta(description="The pipeline that it was kept for, which may be deleted.")
+        str,
+        Meta(
+            description="The pipeline that it was kept for, which may be deleted. Empty: it is a bucket,"
+            " which belongs to none."
+        ),
     ] = msgspec.field(name="pipeline_id")
     target: Annotated[
-        str, Meta(description="What of the pipeline, by what it reads from or writes to.")
+        str,
+        Meta(
+            description="What of the pipeline, by what it reads from or writes to; of a bucket its name."
+        ),
     ]
     part: Annotated[
         StoredPartKind,
         Meta(
             description="`journal`: what an input took in and has not left the outputs yet. `queue`: what"
-            " an output has not written."
+            " an output has not written. `bucket`: what is remembered in a bucket that is `durable`."
         ),
     ]
     entries: Annotated[
         Count,
         Meta(
             description="Of a journal a post is one, whatever the number of its messages; of a queue a"
-            " batch."
+            " batch; of a bucket a key."
         ),
     ]
     bytes: Count
@@ -58,7 +65,8 @@ class StoredPart(msgspec.Struct, frozen=True):
         bool,
         Meta(
             description="Whether nobody reads it: its pipeline is deleted, has failed, or has no such part"
-            " any more. It stays until somebody discards it, or the pipeline has it again."
+            " any more, or the bucket is not declared. It stays until somebody discards it, or the"
+            " pipeline, or a bucket of that name, has it again."
         ),
     ]
     ended: Annotated[

@@ -139,6 +139,7 @@ class Reverting:
             made = await self._built(comparison.made, old)
             self._take_over(comparison.wanted, made, install)
             await self._end(old)
+            await self._world.storage.keep(self.buckets)
         finally:
             self.has_ended.set()
         # The new pipelines run, each as soon as it is open.
@@ -179,7 +180,10 @@ class Reverting:
             NotReverted: with every reason; nothing is left of them.
         """
         world = self._world
-        await world.storage.prepare(configs.values())
+        program = self.target.program
+        await world.storage.prepare(configs.values(), bounds_of(program.buckets).values())
+        if unkept := [*world.storage.unkept(program)]:
+            raise NotReverted(world.shown(unkept), "nothing was changed")
         readings = await prepare(configs.values(), self.target.connections, world.base, world.clock)
         made: dict[str, Pipeline] = {}
         refused: list[Diagnostic] = []

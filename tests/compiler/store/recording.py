@@ -3,7 +3,7 @@
     python -m tests.compiler.store.recording FILE
 
 It was killed: one queue is under way, of one all is let go of, a row of another is damaged, and one is
-ended. Of the letters the last one is gone, and one was tried again.
+ended. Of the letters the last one is gone, and one was tried again. Of a bucket one key is gone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.letterrows import Letter
 from headrace.compiler.store.writer import Store
+from tests.compiler.remembering import declared, stored
 from tests.compiler.store.killed import kill
 
 ID = "0123456789abcdef" * 2
@@ -72,6 +73,8 @@ LETTERS = {
     ): LARGE,
 }
 """The letters that are in it, with their bodies."""
+REMEMBERED = {"m2": {"temp": 21.5}, "größe\0": {"mode": "läuft", "since": None}, "": {"n": 1}}
+"""What is in a bucket, by key, in the order it was written."""
 
 
 async def read(journal: Journal, count: int) -> list[StoredEntry]:
@@ -119,6 +122,10 @@ async def record(folder: Path) -> None:
     await records.update(1, tried.tries, tried.last_seen, maybe_written=tried.maybe_written)
     await records.append(tried, b"gone", 2**30).stored()
     await records.delete(tried.pipeline, [3])
+    bucket = await declared(store, clock, max_keys=len(REMEMBERED))
+    for key, values in {"gone": {"n": 0}, **REMEMBERED}.items():
+        bucket.merge({key: values})
+    await stored(bucket)
     await clock.sleep(1)
     store._database.checkpoint()
     kill(store)

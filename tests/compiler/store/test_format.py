@@ -19,6 +19,7 @@ from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.letterrows import FoundLetter, WholeLetter
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.writer import Store
+from tests.compiler.remembering import contents, declared, opened
 from tests.compiler.store.recording import (
     CONTENT,
     DAMAGED,
@@ -26,6 +27,7 @@ from tests.compiler.store.recording import (
     ENDED,
     ID,
     LETTERS,
+    REMEMBERED,
     read,
     recorded,
 )
@@ -72,7 +74,26 @@ async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
         assert await records.letter(id) == WholeLetter(found, body)
     assert {each.letters for each in await records.signatures()} == {1}
     assert store.last_letter == 3
+    assert contents(await declared(store, clock)) == [*REMEMBERED.items()]
     assert told == []
+    await store.close()
+
+
+@virtual
+async def test_a_store_that_has_no_table_of_buckets_gets_it(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    file.write_bytes(content(RECORDED[0]))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.executescript("DROP TABLE remembered; DELETE FROM queues WHERE kind = 'bucket'")
+    store = await opened(tmp_path)
+    bucket = await declared(store)
+    assert contents(bucket) == []
+
+    bucket.merge(REMEMBERED)
+    await store.close()
+
+    store = await opened(tmp_path)
+    assert contents(await declared(store)) == [*REMEMBERED.items()]
     await store.close()
 
 

@@ -1,0 +1,225 @@
+"""A bucket that outlasts the process: it notes what changes, for whoever writes it to the disk.
+
+What changed first is written first, as it is by then: of several writes under one key the last one counts.
+So whoever waits for what has changed until now never waits for what changes later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from headrace.compiler.buckets import Bounds, Bucket, Entry, Values, Watchers
+from headrace.compiler.clock import Clock
+from headrace.compiler.jsontext import encode
+
+log = logging.getLogger("headrace.state")
+
+TOGETHER = 4_096
+"""Keys of one commit."""
+TOGETHER_BYTES = 2**20
+"""The same in bytes of their values, but for the last one of them."""
+
+
+class KeptEntry(Entry, gc=False):
+    """An entry of a durable bucket."""
+
+    size: int = 0
+    """What its values took when they were written to the disk last. Units: bytes."""
+
+
+class KeyChange(NamedTuple):
+    """What has become of one key."""
+
+    key: str
+    number: int
+    """Higher than those of all changes before it."""
+    at: int
+    """When it was written. Units: microseconds since 1970."""
+    values: bytes | None
+    """As JSON; None: it is gone."""
+
+
+class BucketFill(NamedTuple):
+    """How much of a bucket is kept."""
+
+    keys: int
+    bytes: int
+    """What the keys take on the disk, roughly."""
+    oldest: float | None
+    """When the first of them was written; None: there is none. Units: seconds since 1970."""
+
+
+class DurableBucket(Bucket):
+    """A bucket that outlasts the process, once somebody has called `keep`."""
+
+    def __init__(
+        self,
+        name: str,
+        bounds: Bounds,
+        clock: Clock,
+        telling: Watchers | None = None,
+        warn: Callable[[str], None] = log.warning,
+    ) -> None:
+        super().__init__(name, bounds, clock, telling, warn)
+        self.entries = _Entries(self._has_gone)
+        self.bytes = 0
+        """What the values take on the disk of the keys that are held, as they were written last."""
+        self._changed: dict[str, int] = {}
+        """The number of the last change of each key that is not being written, what changed first first."""
+        self._number = 0
+        self._noted = self._stored = 0
+        """How many changes there were, several of a key that is written once being one; and of those how
+        many are on the disk."""
+        self._after: deque[tuple[int, Callable[[], None]]] = deque()
+        """What is done when so many are."""
+        self._tell_changed: Callable[[], object] = lambda: None
+        self._is_told = False
+
+    def keep(self, number: int, changed: Callable[[], object]) -> None:
+        """Have somebody be told, once until the next `take`, when something has changed.
+
+        ``number``: that of the last change that is on the disk.
+        """
+        self._number = max(self._number, number)
+        self._tell_changed = changed
+        if self._changed:
+            self._is_told = True
+            changed()
+
+    def restore(self, loaded: Iterable[tuple[str, KeptEntry]]) -> None:
+        """Take in what was on the disk, behind what is there, in the order it was written in."""
+        put = self.entries.__setitem__
+        for key, entry in loaded:
+            put(key, entry)
+            self.bytes += entry.size
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Have keys be deleted on the disk that were not taken in."""
+        self._note(keys)
+
+    def take(self) -> list[KeyChange]:
+        """Return what has changed, as much as is written at once; it ends with `stored` or `put_back`."""
+        taken: list[KeyChange] = []
+        size, entries, changed = 0, self.entries, self._changed
+        micros_of = self._clock.micros_of
+        for key, number in islice(changed.items(), TOGETHER):
+            entry = entries.get(key)
+            values = None if entry is None else self._encoded(key, entry.values)
+            if isinstance(entry, KeptEntry) and values is not None:
+                self.bytes += len(values) - entry.size
+                entry.size = len(values)
+                size += entry.size
+            taken.append(
+                KeyChange(key, number, 0 if entry is None else micros_of(entry.at), values)
+            )
+            if size >= TOGETHER_BYTES:
+                break
+        for key, *_ in taken:
+            del changed[key]
+        self._is_told = False
+        return taken
+
+    def stored(self, taken: Collection[KeyChange]) -> None:
+        """Take note that changes are on the disk; have done what waits for them."""
+        self._stored += len(taken)
+        while self._after and self._after[0][0] <= self._stored:
+            action = self._after.popleft()[1]
+            try:
+                action()
+            except Exception:  # a reader's fault must not become the disk's
+                log.exception("bucket '%s': what waited for the disk broke", self.name)
+        if self._changed:
+            self._tell_once()
+
+    def put_back(self, taken: Iterable[KeyChange]) -> None:
+        """Have changes be written later, before those that came since."""
+        self._changed = {each.key: each.number for each in taken} | self._changed
+        self._noted = self._stored + len(self._changed)
+        self._after = deque((self._noted, action) for _, action in self._after)
+        if self._changed:
+            self._tell_once()
+
+    def change_all(self) -> None:
+        """Have all that it holds be written again."""
+        self._note([*self.entries])
+
+    def fill(self) -> BucketFill:
+        """Return how much is kept, as if all that has changed were on the disk."""
+        oldest = next(iter(self.entries.values()), None)
+        since = None if oldest is None else self._clock.micros_of(oldest.at) / 1e6
+        return BucketFill(len(self.entries), self.bytes, since)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether all that has changed until now is on the disk."""
+        return self._stored == self._noted
+
+    def when_stored(self, action: Callable[[], None]) -> None:
+        """Do something when all that has changed until now is on the disk: at once, if it is."""
+        if self.is_stored:
+            action()
+        else:
+            self._after.append((self._noted, action))
+
+    def writer(self, reads: Mapping[str, str]) -> Callable[[Mapping[str, Any]], None]:
+        """Return what `Bucket.writer` does, which notes what it writes."""
+        write, note = super().writer(reads), self._note
+
+        def write_and_note(rows: Mapping[str, Any]) -> None:
+            note(reversed([*rows]))
+            write(rows)
+
+        return write_and_note
+
+    def _write(self, writes: Collection[tuple[str, Values]]) -> None:
+        super()._write(writes)
+        self._note(key for key, _ in writes)
+
+    def _add(self, key: str, values: dict[str, Any], now: float) -> None:
+        super()._add(key, values, now)
+        self.entries[key] = KeptEntry(values, now)
+
+    def _has_gone(self, key: str, entry: Entry) -> None:
+        if isinstance(entry, KeptEntry):
+            self.bytes -= entry.size
+        self._note((key,))
+
+    def _note(self, keys: Iterable[str]) -> None:
+        changed, number = self._changed, self._number
+        before = len(changed)
+        for key in keys:
+            number += 1
+            changed[key] = number
+        self._number = number
+        self._noted += len(changed) - before
+        if not self._is_told and changed:
+            self._tell_once()
+
+    def _tell_once(self) -> None:
+        self._is_told = True
+        self._tell_changed()
+
+    def _encoded(self, key: str, values: Values) -> bytes | None:
+        try:
+            return encode(values)
+        except (ValueError, TypeError, RecursionError) as cause:
+            self._warn(f"bucket '{self.name}': key {key!r} is not kept, as it is no JSON: {cause}")
+            return None
+
+
+class _Entries(OrderedDict[str, Entry]):
+    """Entries that tell of what goes to make room, or as it has expired."""
+
+    def __init__(self, has_gone: Callable[[str, Entry], object]) -> None:
+        super().__init__()
+        self._has_gone = has_gone
+
+    def popitem(self, last: bool = True) -> tuple[str, Entry]:
+        """Take out the last entry, or the first, and tell of it."""
+        key, entry = super().popitem(last)
+        self._has_gone(key, entry)
+        return key, entry

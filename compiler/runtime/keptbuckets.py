@@ -1,0 +1,327 @@
+"""The durable buckets of an engine: filled with what is in the store, which gets what changes in them.
+
+A bucket is in memory, as any other, and the store follows. What the disk does not take now is written as
+soon as it does; whoever has to wait for that waits (`DurableBucket.when_stored`), and nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.compiler.buckets import Buckets
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import parts
+from headrace.compiler.durablebucket import BucketFill, DurableBucket, KeptEntry, KeyChange
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from headrace.compiler.store.bucketrows import BucketChanges, RememberedPage
+    from headrace.compiler.store.storedrows import StoredQueue
+    from headrace.compiler.store.writer import Store
+
+log = logging.getLogger("headrace.state")
+
+BUCKET = "bucket"
+"""What the kind of a queue of the store says that is a bucket."""
+AGAIN_SECONDS = 1.0
+"""How often a store is tried that cannot be read, or has no room for a bucket that is new."""
+SORTED_TOGETHER = 5_000
+"""Keys that are sorted at once, roughly: some milliseconds."""
+SAMPLES = 32
+"""Keys of each part that tell where it begins, so that the parts are about as large."""
+
+_DECODING = Decoding()
+_DECODING.keep_digits(keeps=True)  # as some pipeline had them
+
+
+class LoadedKey(NamedTuple):
+    """A key as it was on the disk."""
+
+    number: int
+    key: str
+    entry: KeptEntry
+
+
+class KeptBucket:
+    """A durable bucket with its place in the store."""
+
+    def __init__(
+        self, store: Store, bucket: DurableBucket, clock: Clock, warn: Callable[[str], None]
+    ) -> None:
+        self.bucket, self._warn = bucket, warn
+        self.id: int | None = None
+        """Its number among what is stored; None: the disk has had no room for that yet."""
+        self._store, self._clock = store, clock
+        self._taken: Sequence[KeyChange] = ()
+        self._opening: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Fill the bucket with what is in the store, as soon as that can be read."""
+        while not await self._opened():
+            await self._clock.sleep(AGAIN_SECONDS)
+
+    async def _opened(self) -> bool:
+        try:
+            queue = await self._store.queue("", self.bucket.name, BUCKET)
+        except StoreFull:  # so it has none, and begins empty
+            if self._opening is None:
+                self._opening = asyncio.ensure_future(self._open_later())
+            return self._opening is not asyncio.current_task()
+        except StoreFailed:
+            return False
+        self.id = queue.id
+        while True:
+            try:
+                number = await self._load(queue.id)
+                break
+            except StoreFailed:
+                await self._clock.sleep(AGAIN_SECONDS)
+        self._store.join(self)
+        self.bucket.keep(number, partial(self._store.gather, self))
+        return True
+
+    async def _open_later(self) -> None:
+        while True:
+            await self._clock.sleep(AGAIN_SECONDS)
+            if await self._opened():
+                return
+
+    async def _load(self, id: int) -> int:
+        """Take in what is in the store; return the number of its last change."""
+        from headrace.compiler.store import buckettables
+
+        loaded: list[LoadedKey] = []
+        after: bytes | None = None
+        seen = 0
+        reading_of = self._clock.reading_of
+        while True:
+            page, made = await self._store.read(
+                partial(_read, bucket=id, after=after, reading_of=reading_of)
+            )
+            loaded += made
+            seen += len(page.keys) + len(page.damaged)
+            if page.damaged:
+                await self._set_aside(id, page.damaged)
+                seen -= len(page.damaged)
+            if page.is_last:
+                break
+            after = page.last
+        if await self._store.read(partial(buckettables.count, bucket=id)) != seen:
+            await self._store.read(_unreachable)  # it is made anew of what can be read
+            return await self._load(id)
+        await self._restore(loaded)
+        return max((each.number for each in loaded), default=0)
+
+    async def _set_aside(self, id: int, keys: Sequence[bytes]) -> None:
+        from headrace.compiler.store import buckettables
+
+        self._store.bucket_damaged(self.bucket.name, len(keys))
+        work = partial(buckettables.set_aside, bucket=id, keys=keys, now=self._clock.seconds())
+        with suppress(StoreFailed):  # else it is found again at the next start
+            await self._store.write(work)
+
+    async def _restore(self, loaded: Sequence[LoadedKey]) -> None:
+        """Fill the bucket in the order in which it was written, with the newest that it may hold."""
+        bucket, clock = self.bucket, self._clock
+        most = bucket.bounds.max_keys
+        over = max(0, len(loaded) - most)
+        expired = crowded = 0
+        latest = -float("inf")
+        with clock.outside():
+            ordered = await asyncio.to_thread(lambda: [*in_order(loaded)])
+        now, cutoff = clock.monotonic(), bucket.cutoff()
+        for part in (some for each in ordered for some in parts(each, 1_000)):
+            kept: list[tuple[str, KeptEntry]] = []
+            gone: list[str] = []
+            for _, key, entry in part:
+                # No write is later than now, nor earlier than one before it, whatever the wall clock said.
+                entry.at = latest = max(latest, min(entry.at, now))
+                if entry.at <= cutoff:
+                    expired += 1
+                    gone.append(key)
+                elif over > expired + crowded:
+                    crowded += 1
+                    gone.append(key)
+                else:
+                    kept.append((key, entry))
+            bucket.restore(kept)
+            bucket.forget(gone)
+            await clock.sleep(0)
+        if crowded:
+            self._warn(
+                f"bucket '{bucket.name}' has {len(loaded) - expired:,} keys in the store and may hold"
+                f" {most:,}: {crowded:,} that were written longest ago are gone"
+            )
+
+    def gather(self) -> BucketChanges:
+        """Return what has changed, as much as may be committed at once."""
+        from headrace.compiler.store.bucketrows import BucketChanges
+
+        assert self.id is not None
+        self._taken = self.bucket.take()
+        return BucketChanges(self.id, self._taken)
+
+    def ended(self, cause: StoreFailed | None) -> None:
+        """Hear that what was gathered is on the disk, or why it is not."""
+        taken, self._taken = self._taken, ()
+        if cause is None:
+            self.bucket.stored(taken)
+        else:
+            self.bucket.put_back(taken)
+
+    def begin_anew(self) -> None:
+        """Have all of it be written again."""
+        self.bucket.change_all()
+
+    def give_up(self) -> None:
+        """Open it no more, if it is not."""
+        if self._opening is not None:
+            self._opening.cancel()
+
+    async def close(self, *, ends: bool) -> None:
+        """Leave what is in it to the next that is declared under its name; if it ``ends``, to nobody."""
+        self.give_up()
+        if self.id is None:
+            return
+        done = asyncio.Event()
+        self.bucket.when_stored(done.set)
+        async with self._store.leaving():
+            await done.wait()
+        self._store.part(self)
+        self._store.leave(self.id)
+        if ends:
+            self._store.end(self.id)
+            async with self._store.leaving():
+                await self._store.written()
+
+
+class KeptBuckets:
+    """The durable buckets that are open."""
+
+    def __init__(self, clock: Clock, warn: Callable[[str], None] = log.warning) -> None:
+        """Take who is told what was not taken in."""
+        self._clock, self._warn = clock, warn
+        self._kept: dict[DurableBucket, KeptBucket] = {}
+
+    async def become(self, store: Store, buckets: Buckets) -> None:
+        """Have exactly the durable ones of some buckets be open.
+
+        One that is gone leaves what it has in the store, to be taken up when it is declared again. One
+        that is declared in another way begins empty, and what the one before had is left over for good.
+        """
+        wanted = [each for each in buckets if isinstance(each, DurableBucket)]
+        for bucket in [each for each in self._kept if each not in wanted]:
+            kept = self._kept.pop(bucket)
+            await kept.close(ends=isinstance(buckets.get(bucket.name), DurableBucket))
+        for bucket in wanted:
+            if bucket not in self._kept:
+                kept = self._kept[bucket] = KeptBucket(store, bucket, self._clock, self._warn)
+                try:
+                    await kept.open()
+                except BaseException:
+                    del self._kept[bucket]
+                    raise
+
+    def close(self) -> None:
+        """Have nothing more be opened: the store is about to be closed, with what has changed."""
+        for each in self._kept.values():
+            each.give_up()
+        self._kept.clear()
+
+    async def left_in(self, store: Store, listed: Sequence[StoredQueue]) -> dict[int, BucketFill]:
+        """Return how much is in each bucket that nobody has, by its id: all of it is read for that.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        from headrace.compiler.store import buckettables
+
+        return {
+            each.id: await store.read(partial(buckettables.fill, bucket=each.id))
+            for each in listed
+            if each.kind == BUCKET and self.of(each.id) is None
+        }
+
+    def of(self, id: int) -> DurableBucket | None:
+        """Return the bucket that has a place in the store; None: nobody has it."""
+        return next((each.bucket for each in self._kept.values() if each.id == id), None)
+
+
+class StoredFirst:
+    """What one pipeline may say only when what it remembered before is on the disk."""
+
+    def __init__(self, bucket: DurableBucket) -> None:
+        self._bucket = bucket
+        self._is_over = False
+
+    def when_stored(self, action: Callable[[], None]) -> None:
+        """Do something when all that was remembered until now is on the disk, if the run is not over."""
+        if self._bucket.is_stored:
+            action()
+        else:
+            self._bucket.when_stored(partial(self._do, action))
+
+    def _do(self, action: Callable[[], None]) -> None:
+        if not self._is_over:
+            action()
+
+    async def drained(self) -> None:
+        """Wait until all is on the disk that was remembered until now, and what waited for it is done."""
+        stored = asyncio.Event()
+        self._bucket.when_stored(stored.set)
+        await stored.wait()
+
+    def abandon(self) -> None:
+        """Say nothing any more: the time is over, and what is not on the disk comes again if it can."""
+        self._is_over = True
+
+
+def in_order(loaded: Sequence[LoadedKey]) -> Iterator[list[LoadedKey]]:
+    """Yield keys in parts, in the order of their numbers.
+
+    Sorted at once, a million would take most of a second, in which nothing else runs.
+    """
+    count = max(1, len(loaded) // SORTED_TOGETHER)
+    step = max(1, len(loaded) // (count * SAMPLES))
+    samples = sorted(each.number for each in islice(loaded, 0, None, step))
+    starts = samples[SAMPLES::SAMPLES]
+    sorted_apart: list[list[LoadedKey]] = [[] for _ in range(len(starts) + 1)]
+    for each in loaded:
+        sorted_apart[bisect(starts, each.number)].append(each)
+    for part in sorted_apart:
+        part.sort()  # no two have the same number
+        yield part
+
+
+def _read(
+    run: sqlite3.Connection, bucket: int, after: bytes | None, reading_of: Callable[[int], float]
+) -> tuple[RememberedPage, list[LoadedKey]]:
+    """Read a page of a bucket, on the thread of the store, and make its entries."""
+    from headrace.compiler.store import buckettables
+
+    page = buckettables.page(run, bucket, after)
+    return page, [
+        LoadedKey(
+            number, key, KeptEntry(_DECODING.decode_shallow(values), reading_of(at), len(values))
+        )
+        for key, number, at, values in page.keys
+        if values is not None
+    ]
+
+
+def _unreachable(_: sqlite3.Connection) -> None:
+    import sqlite3
+
+    cause = sqlite3.DatabaseError("keys of a bucket are not found that are there")
+    cause.sqlite_errorname = "SQLITE_CORRUPT_INDEX"
+    raise cause

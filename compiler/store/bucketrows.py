@@ -1,0 +1,58 @@
+"""What buckets remember as it goes into the database of a store and comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from headrace.compiler.durablebucket import KeyChange
+from headrace.compiler.store.storeerrors import StoreFailed
+
+KEY_BYTES = 40
+"""What a key takes on the disk beside itself and its values, roughly."""
+
+
+class BucketChanges(NamedTuple):
+    """What has changed in one bucket."""
+
+    bucket: int
+    """Its number among the queues."""
+    keys: Sequence[KeyChange]
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes are written, roughly."""
+        return sum(
+            len(each.key) + len(each.values) + KEY_BYTES
+            for each in self.keys
+            if each.values is not None
+        )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether something is written, and not only deleted."""
+        return any(each.values is not None for each in self.keys)
+
+
+class RememberedPage(NamedTuple):
+    """Some keys of a bucket, in no order that matters."""
+
+    keys: list[KeyChange]
+    damaged: list[bytes]
+    """The keys, as they are there, of what is not what was written."""
+    last: bytes
+    """The next page begins behind this key."""
+    is_last: bool
+
+
+class ChangedBucket(Protocol):
+    """Whoever is asked for what has changed as something is committed."""
+
+    def gather(self) -> BucketChanges:
+        """Return what has changed, as much as may be committed at once."""
+
+    def ended(self, cause: StoreFailed | None) -> None:
+        """Hear that it is committed, or why it is not: then it is asked for again."""
+
+    def begin_anew(self) -> None:
+        """Hear that the database was made anew of what could be read: all of it is to be written again."""
