@@ -10,6 +10,7 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from headrace.compiler.buckets import Bounds, Bucket, Entry, Values, Watchers
@@ -23,6 +24,8 @@ TOGETHER = 4_096
 TOGETHER_BYTES = 2**20
 """The same in bytes of their values, but for the last one of them."""
 
+_KEY = itemgetter(0)
+
 
 class KeptEntry(Entry, gc=False):
     """An entry of a durable bucket."""
@@ -31,16 +34,10 @@ class KeptEntry(Entry, gc=False):
     """What its values took when they were written to the disk last. Units: bytes."""
 
 
-class KeyChange(NamedTuple):
-    """What has become of one key."""
-
-    key: str
-    number: int
-    """Higher than those of all changes before it."""
-    at: int
-    """When it was written. Units: microseconds since 1970."""
-    values: bytes | None
-    """As JSON; None: it is gone."""
+KeyChange = tuple[str, int, int, bytes | None]
+"""What has become of a key: the key, the number of the change, which is higher than those of all before it,
+when it was written in microseconds since 1970, and its values as JSON, None: it is gone. No class: of one,
+a million objects take longer to make than what is in them."""
 
 
 class BucketFill(NamedTuple):
@@ -104,22 +101,36 @@ class DurableBucket(Bucket):
     def take(self) -> list[KeyChange]:
         """Return what has changed, as much as is written at once; it ends with `stored` or `put_back`."""
         taken: list[KeyChange] = []
-        size, entries, changed = 0, self.entries, self._changed
-        micros_of = self._clock.micros_of
+        size, grown = 0, 0
+        changed, began = self._changed, self._clock.micros_of(0.0)
+        find: Callable[[str], KeptEntry | None] = self.entries.get  # type: ignore[assignment]
         for key, number in islice(changed.items(), TOGETHER):
-            entry = entries.get(key)
-            values = None if entry is None else self._encoded(key, entry.values)
-            if isinstance(entry, KeptEntry) and values is not None:
-                self.bytes += len(values) - entry.size
-                entry.size = len(values)
-                size += entry.size
-            taken.append(
-                KeyChange(key, number, 0 if entry is None else micros_of(entry.at), values)
-            )
+            entry = find(key)
+            if entry is None:
+                taken.append((key, number, 0, None))
+                continue
+            at = began + round(entry.at * 1e6)
+            try:
+                values = encode(entry.values)
+            except (ValueError, TypeError, RecursionError) as cause:
+                self._warn(
+                    f"bucket '{self.name}': key {key!r} is not kept, as it is no JSON: {cause}"
+                )
+                taken.append((key, number, at, None))
+                continue
+            length = len(values)
+            grown += length - entry.size
+            size += length
+            entry.size = length
+            taken.append((key, number, at, values))
             if size >= TOGETHER_BYTES:
                 break
-        for key, *_ in taken:
-            del changed[key]
+        self.bytes += grown
+        if len(taken) == len(changed):
+            changed.clear()
+        else:
+            for each in taken:
+                del changed[each[0]]
         self._is_told = False
         return taken
 
@@ -137,7 +148,7 @@ class DurableBucket(Bucket):
 
     def put_back(self, taken: Iterable[KeyChange]) -> None:
         """Have changes be written later, before those that came since."""
-        self._changed = {each.key: each.number for each in taken} | self._changed
+        self._changed = {key: number for key, number, _, _ in taken} | self._changed
         self._noted = self._stored + len(self._changed)
         self._after = deque((self._noted, action) for _, action in self._after)
         if self._changed:
@@ -177,7 +188,7 @@ class DurableBucket(Bucket):
 
     def _write(self, writes: Collection[tuple[str, Values]]) -> None:
         super()._write(writes)
-        self._note(key for key, _ in writes)
+        self._note(map(_KEY, writes))
 
     def _add(self, key: str, values: dict[str, Any], now: float) -> None:
         super()._add(key, values, now)
@@ -202,13 +213,6 @@ class DurableBucket(Bucket):
     def _tell_once(self) -> None:
         self._is_told = True
         self._tell_changed()
-
-    def _encoded(self, key: str, values: Values) -> bytes | None:
-        try:
-            return encode(values)
-        except (ValueError, TypeError, RecursionError) as cause:
-            self._warn(f"bucket '{self.name}': key {key!r} is not kept, as it is no JSON: {cause}")
-            return None
 
 
 class _Entries(OrderedDict[str, Entry]):

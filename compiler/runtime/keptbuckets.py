@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import parts
 from headrace.compiler.durablebucket import BucketFill, DurableBucket, KeptEntry, KeyChange
-from headrace.compiler.jsontext import Decoding
+from headrace.compiler.jsontext import Decoding, decode_usual, encode
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
 if TYPE_CHECKING:
@@ -40,16 +41,13 @@ SORTED_TOGETHER = 5_000
 SAMPLES = 32
 """Keys of each part that tell where it begins, so that the parts are about as large."""
 
-_DECODING = Decoding()
-_DECODING.keep_digits(keeps=True)  # as some pipeline had them
+_EXACTLY = Decoding()
+_EXACTLY.keep_digits(keeps=True)  # as some pipeline had them
 
 
-class LoadedKey(NamedTuple):
-    """A key as it was on the disk."""
-
-    number: int
-    key: str
-    entry: KeptEntry
+LoadedKey = tuple[int, str, KeptEntry]
+"""A key as it was on the disk: the number of its last change, the key, what was under it."""
+_NUMBER = itemgetter(0)
 
 
 class KeptBucket:
@@ -120,7 +118,7 @@ class KeptBucket:
             await self._store.read(_unreachable)  # it is made anew of what can be read
             return await self._load(id)
         await self._restore(loaded)
-        return max((each.number for each in loaded), default=0)
+        return max(map(_NUMBER, loaded), default=0)
 
     async def _set_aside(self, id: int, keys: Sequence[bytes]) -> None:
         from headrace.compiler.store import buckettables
@@ -145,8 +143,11 @@ class KeptBucket:
             gone: list[str] = []
             for _, key, entry in part:
                 # No write is later than now, nor earlier than one before it, whatever the wall clock said.
-                entry.at = latest = max(latest, min(entry.at, now))
-                if entry.at <= cutoff:
+                at = entry.at
+                if not latest <= at <= now:
+                    entry.at = at = max(latest, min(at, now))
+                latest = at
+                if at <= cutoff:
                     expired += 1
                     gone.append(key)
                 elif over > expired + crowded:
@@ -293,13 +294,13 @@ def in_order(loaded: Sequence[LoadedKey]) -> Iterator[list[LoadedKey]]:
     """
     count = max(1, len(loaded) // SORTED_TOGETHER)
     step = max(1, len(loaded) // (count * SAMPLES))
-    samples = sorted(each.number for each in islice(loaded, 0, None, step))
+    samples = sorted(map(_NUMBER, islice(loaded, 0, None, step)))
     starts = samples[SAMPLES::SAMPLES]
     sorted_apart: list[list[LoadedKey]] = [[] for _ in range(len(starts) + 1)]
     for each in loaded:
-        sorted_apart[bisect(starts, each.number)].append(each)
+        sorted_apart[bisect(starts, each[0])].append(each)
     for part in sorted_apart:
-        part.sort()  # no two have the same number
+        part.sort(key=_NUMBER)
         yield part
 
 
@@ -311,12 +312,21 @@ def _read(
 
     page = buckettables.page(run, bucket, after)
     return page, [
-        LoadedKey(
-            number, key, KeptEntry(_DECODING.decode_shallow(values), reading_of(at), len(values))
-        )
-        for key, number, at, values in page.keys
-        if values is not None
+        (number, key, KeptEntry(_decoded(values), reading_of(at), len(values)))
+        for number, key, at, values in page.keys
     ]
+
+
+def _decoded(values: bytes) -> dict[str, Any]:
+    """Return values, of which numbers are as they were written: few need what that takes."""
+    try:
+        plain: dict[str, Any] = decode_usual(values)
+        if encode(plain) == values:
+            return plain
+    except ValueError:
+        pass
+    exact: dict[str, Any] = _EXACTLY.decode_shallow(values)
+    return exact
 
 
 def _unreachable(_: sqlite3.Connection) -> None:

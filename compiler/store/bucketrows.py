@@ -23,21 +23,25 @@ class BucketChanges(NamedTuple):
     def bytes(self) -> int:
         """How many bytes are written, roughly."""
         return sum(
-            len(each.key) + len(each.values) + KEY_BYTES
-            for each in self.keys
-            if each.values is not None
+            len(key) + len(values) + KEY_BYTES
+            for key, _, _, values in self.keys
+            if values is not None
         )
 
     @property
     def is_new(self) -> bool:
         """Whether something is written, and not only deleted."""
-        return any(each.values is not None for each in self.keys)
+        return any(values is not None for _, _, _, values in self.keys)
+
+
+RememberedKey = tuple[int, str, int, bytes]
+"""A key as it is there: the number of its last change, the key, when that was, and its values."""
 
 
 class RememberedPage(NamedTuple):
     """Some keys of a bucket, in no order that matters."""
 
-    keys: list[KeyChange]
+    keys: list[RememberedKey]
     damaged: list[bytes]
     """The keys, as they are there, of what is not what was written."""
     last: bytes

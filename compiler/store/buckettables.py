@@ -1,7 +1,7 @@
 """What is done to the table of what buckets remember, on the thread of the store.
 
-A bucket is one of the queues, which has no entries. A key is a row: a text with the number and the time of
-its last write, a checksum, and its values, so that one statement takes as many of them as a commit has. In
+A bucket is one of the queues, which has no entries. A key is a row: a text with a checksum, the number and
+the time of its last write, and its values, so that one statement takes as many of them as a commit has. In
 columns of their own those took half as much again.
 """
 
@@ -15,10 +15,11 @@ from zlib import crc32
 
 import msgspec
 
-from headrace.compiler.durablebucket import BucketFill, KeyChange
+from headrace.compiler.durablebucket import BucketFill
 from headrace.compiler.store.bucketrows import (
     KEY_BYTES,
     BucketChanges,
+    RememberedKey,
     RememberedPage,
 )
 
@@ -45,7 +46,9 @@ _ASIDE = (
 )
 _FILL = (
     f"SELECT count(*), CAST(total(length(key) + length(value) + {KEY_BYTES}) AS INTEGER),"
-    " min(CAST(substr(value, instr(value, ' ') + 1, 20) AS INTEGER)) FROM remembered WHERE bucket = ?"
+    " min(CAST(substr(rest, instr(rest, ' ') + 1) AS INTEGER)) FROM"
+    " (SELECT key, value, substr(value, instr(value, ' ') + 1, 44) AS rest FROM remembered"
+    " WHERE bucket = ?)"
 )
 _DISCARD = (
     "DELETE FROM remembered WHERE bucket = ?1 AND key IN"
@@ -62,20 +65,25 @@ def are_there(run: sqlite3.Connection) -> bool:
 
 def write(run: sqlite3.Connection, changes: BucketChanges) -> None:
     """Write what has changed, with one statement where no key is unusual."""
-    bucket = changes.bucket
+    bucket, salt = changes.bucket, _salt(changes.bucket)
     texts: dict[str, str] = {}
     unusual: list[tuple[int, bytes, str]] = []
     gone: list[str] = []
+    all_usual = is_usual("".join([each[0] for each in changes.keys]))
     for key, number, at, values in changes.keys:
-        if not is_usual(key):
-            if values is None:
-                run.execute(_DELETE_ONE, (bucket, _bytes(key)))
+        name = key.encode() if all_usual else key.encode(errors="surrogatepass")
+        if values is None:
+            if all_usual or is_usual(key):
+                gone.append(key)
             else:
-                unusual.append((bucket, _bytes(key), _text(bucket, key, number, at, values)))
-        elif values is None:
-            gone.append(key)
+                run.execute(_DELETE_ONE, (bucket, name))
+            continue
+        rest = b"%d %d %b" % (number, at, values)
+        text = f"{crc32(rest, crc32(name, salt))} {rest.decode()}"
+        if all_usual or is_usual(key):
+            texts[key] = text
         else:
-            texts[key] = _text(bucket, key, number, at, values)
+            unusual.append((bucket, name, text))
     if texts:
         run.execute(_WRITE, (bucket, _encode(texts).decode()))
     for some in _parts(unusual):
@@ -88,17 +96,22 @@ def write(run: sqlite3.Connection, changes: BucketChanges) -> None:
 
 def page(run: sqlite3.Connection, bucket: int, after: bytes | None) -> RememberedPage:
     """Return some keys of a bucket behind one of them, or its first."""
-    keys: list[KeyChange] = []
+    keys: list[RememberedKey] = []
     damaged: list[bytes] = []
-    last = after or b""
+    last, salt = after or b"", _salt(bucket)
     rows = run.execute(_FIRST_PAGE if after is None else _PAGE, (bucket, last)).fetchall()
     for key, value in rows:
-        last = max(last, key)  # else one that is damaged could have it read for ever
-        found = _found(bucket, key, value)
-        if found is None:
-            damaged.append(key)
-        else:
-            keys.append(found)
+        if key > last:  # else one that is damaged could have it read for ever
+            last = key
+        try:
+            crc, rest = value.split(b" ", 1)
+            number, at, values = rest.split(b" ", 2)
+            if crc32(rest, crc32(key, salt)) == int(crc):
+                keys.append((int(number), key.decode(errors="surrogatepass"), int(at), values))
+                continue
+        except (ValueError, AttributeError):
+            pass
+        damaged.append(key)
     return RememberedPage(keys, damaged, last, is_last=len(rows) < PAGE_KEYS or last == after)
 
 
@@ -128,35 +141,14 @@ def discard(run: sqlite3.Connection, bucket: int) -> bool:
 
 def is_usual(key: str) -> bool:
     """Return whether SQLite takes a key from JSON as it is: not beyond a NUL, nor halves of characters."""
-    if "\0" in key:
-        return False
-    return key.isascii() or not any("\ud800" <= each <= "\udfff" for each in key)
+    if key.isascii():
+        return "\0" not in key
+    return "\0" not in key and not any("\ud800" <= each <= "\udfff" for each in key)
 
 
-def _text(bucket: int, key: str, number: int, at: int, values: bytes) -> str:
-    """Return what is written under a key: number, time and checksum before the values."""
-    crc = _checksum(bucket, _bytes(key), number, at, values)
-    return f"{number} {at} {crc} {values.decode()}"
-
-
-def _found(bucket: int, key: bytes, value: bytes) -> KeyChange | None:
-    """Return what is under a key; None: it is not what was written."""
-    try:
-        told, moment, crc, values = value.split(b" ", 3)
-        number, at = int(told), int(moment)
-        if _checksum(bucket, key, number, at, values) == int(crc):
-            return KeyChange(key.decode(errors="surrogatepass"), number, at, values)
-    except (ValueError, AttributeError):
-        pass
-    return None
-
-
-def _checksum(bucket: int, key: bytes, number: int, at: int, values: bytes) -> int:
-    return crc32(values, crc32(b"%d %d %d %b\0" % (bucket, number, at, key)))
-
-
-def _bytes(key: str) -> bytes:
-    return key.encode(errors="surrogatepass")
+def _salt(bucket: int) -> int:
+    """Return the checksum of a bucket, to which those of a key and of what is under it are added."""
+    return crc32(b"%d " % bucket)
 
 
 def _parts(rows: Sequence[tuple[int, bytes, str]]) -> Iterator[list[tuple[int, bytes, str]]]:
