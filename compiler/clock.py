@@ -107,10 +107,6 @@ class Clock:
         """Return the wall time of a reading of `monotonic`, as whole microseconds since 1970."""
         return self._origin + round(monotonic * 1e6)
 
-    def reading_of(self, micros: int) -> float:
-        """Return what `monotonic` reads at a wall time: `micros_of` the other way round."""
-        return (micros - self._origin) / 1e6
-
     def timestamp(self) -> str:
         """Return the wall time as RFC 3339 in UTC: ``2026-01-01T00:00:00.000000+00:00``."""
         second, micros = divmod(self._micros(), 1_000_000)

@@ -101,11 +101,9 @@ class KeptBucket:
         loaded: list[LoadedKey] = []
         after: bytes | None = None
         seen = 0
-        reading_of = self._clock.reading_of
+        began = self._clock.micros_of(0.0)
         while True:
-            page, made = await self._store.read(
-                partial(_read, bucket=id, after=after, reading_of=reading_of)
-            )
+            page, made = await self._store.read(partial(_read, bucket=id, after=after, began=began))
             loaded += made
             seen += len(page.keys) + len(page.damaged)
             if page.damaged:
@@ -305,14 +303,17 @@ def in_order(loaded: Sequence[LoadedKey]) -> Iterator[list[LoadedKey]]:
 
 
 def _read(
-    run: sqlite3.Connection, bucket: int, after: bytes | None, reading_of: Callable[[int], float]
+    run: sqlite3.Connection, bucket: int, after: bytes | None, began: int
 ) -> tuple[RememberedPage, list[LoadedKey]]:
-    """Read a page of a bucket, on the thread of the store, and make its entries."""
+    """Read a page of a bucket, on the thread of the store, and make its entries.
+
+    ``began``: the wall time at which the monotonic clock read 0. Units: microseconds since 1970.
+    """
     from headrace.compiler.store import buckettables
 
     page = buckettables.page(run, bucket, after)
     return page, [
-        (number, key, KeptEntry(_decoded(values), reading_of(at), len(values)))
+        (number, key, KeptEntry(_decoded(values), (at - began) / 1e6, len(values)))
         for number, key, at, values in page.keys
     ]
 

@@ -104,9 +104,8 @@ def page(run: sqlite3.Connection, bucket: int, after: bytes | None) -> Remembere
         if key > last:  # else one that is damaged could have it read for ever
             last = key
         try:
-            crc, rest = value.split(b" ", 1)
-            number, at, values = rest.split(b" ", 2)
-            if crc32(rest, crc32(key, salt)) == int(crc):
+            crc, number, at, values = value.split(b" ", 3)
+            if crc32(value[len(crc) + 1 :], crc32(key, salt)) == int(crc):
                 keys.append((int(number), key.decode(errors="surrogatepass"), int(at), values))
                 continue
         except (ValueError, AttributeError):

@@ -17,6 +17,7 @@ from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.room import RESERVE_BYTES
 from headrace.compiler.store.storeerrors import StoreFull
 from headrace.compiler.store.writer import Store
+from tests.compiler.remembering import contents, declared, stored
 from tests.compiler.store.killed import kill
 from tests.compiler.store.letters import PLAIN
 
@@ -227,6 +228,37 @@ async def what_is_let_go_of_in_part_is_given_back_on_a_full_disk(folder: Path) -
     disk.journal = await Journal.open(disk.store, "p", "http", "journal", 2**40)
     assert disk.journal.entries == 167, disk.journal.entries
     assert [each.number for each in await disk.read(167)] == [*range(0, 501, 3)]
+    await disk.store.close()
+
+
+async def what_is_remembered_is_written_when_there_is_room(folder: Path) -> None:
+    disk = Disk(folder)
+    await disk.open()
+    full = await declared(disk.store, disk.clock)
+    full.merge({"a": {"n": 1}})
+    await stored(full)
+    await disk.fill_up()
+    done: list[str] = []
+
+    full.merge({"a": {"n": 2}, "b": {"n": 3}})
+    full.when_stored(lambda: done.append("stored"))
+    await disk.clock.sleep(5)
+    assert (disk.store.state, done) == ("full", [])
+    again = await declared(
+        disk.store, disk.clock, name="new"
+    )  # the disk may have no room for its place
+    again.merge({"c": {"n": 4}})
+    assert contents(full) == [("a", {"n": 2}), ("b", {"n": 3})]
+
+    disk.ballast.unlink()
+    disk.journal.let_go([each.number for each in await disk.journal.read(100)])
+    await disk.clock.sleep(5)
+    assert done == ["stored"]
+    await stored(again)
+    kill(disk.store)
+    await disk.open()
+    assert contents(await declared(disk.store, disk.clock)) == [("a", {"n": 2}), ("b", {"n": 3})]
+    assert contents(await declared(disk.store, disk.clock, name="new")) == [("c", {"n": 4})]
     await disk.store.close()
 
 

@@ -25,6 +25,7 @@ MEBIBYTES = 48
         fulldisk.a_store_without_a_reserve_opens_on_a_full_disk,
         fulldisk.what_may_have_ended_the_process_is_handed_out_alone_on_a_full_disk,
         fulldisk.what_is_let_go_of_in_part_is_given_back_on_a_full_disk,
+        fulldisk.what_is_remembered_is_written_when_there_is_room,
         fulldisk.letters_are_refused_and_deleted_on_a_full_disk,
         fulldisk.history_goes_on_in_memory_and_is_written_when_there_is_room,
     ],
