@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,10 +125,16 @@ class _Explaining:
             selections=tuple(self.code.selections),
             acknowledges=tuple(self._acknowledges()),
             in_memory=held,
-            restart=tuple(_restart(config, held, sorted(buckets))),
+            restart=tuple(_restart(config, held, sorted(buckets), self._durable())),
             secrets=tuple(dict.fromkeys(self._secrets())),
             dead_letters=_dead_letters(config),
         )
+
+    def _durable(self) -> frozenset[str]:
+        """Return the names of the buckets that outlast a restart."""
+        program = self.loaded.program
+        declared = {} if program is None else program.buckets
+        return frozenset(name for name, each in declared.items() if each.durable)
 
     def _parts(self, family: str, shown: dict[str, Any]) -> Iterator[ExplainedPart]:
         """Yield the components of a family; ``shown`` is the pipeline without its credentials."""
@@ -315,15 +321,23 @@ def _holds(holder: Holder) -> str:
     return f"holds {', '.join([most, *ends])}"
 
 
-def _restart(config: PipelineConfig, held: InMemory, buckets: Sequence[str]) -> Iterator[str]:
+def _restart(
+    config: PipelineConfig, held: InMemory, buckets: Sequence[str], durable: Collection[str]
+) -> Iterator[str]:
     """Yield what a stop in order and the next start do."""
     if held.let_go_early:
         amounts = " and ".join(
             str(each).replace("messages", "held messages") for each in held.let_go_early
         )
         yield f"lets {amounts} go early"
-    named = ", ".join(f"'{each}'" for each in buckets)
-    yield f"empties bucket {named}" if buckets else "keeps no bucket"
+    emptied = [f"'{each}'" for each in buckets if each not in durable]
+    kept = [f"'{each}'" for each in buckets if each in durable]
+    if emptied:
+        yield f"empties bucket {', '.join(emptied)}"
+    if kept:
+        yield f"keeps bucket {', '.join(kept)}; what comes again is remembered again, and counted again"
+    if not buckets:
+        yield "keeps no bucket"
     connected = [
         (f"inputs[{index}]", component.is_kept())
         for index, component in enumerate(config.inputs)
