@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.deadletteroptions import DeadLetterOptions
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, PipelineState
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import DataDir
+from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import Refused, StoredInUse
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.revert.reverting import NotReverted, Target
@@ -27,8 +29,10 @@ from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
 from headrace.operators.remember import Remember
 from tests.compiler.runtime.durable import Gated, kept, post
+from tests.compiler.runtime.lettered import put_down
+from tests.compiler.runtime.test_letterreplay import Replaying
 from tests.promises import promise
-from tests.stand_ins import Given, Told, batches, pipeline, takes, with_attribute
+from tests.stand_ins import Given, Told, batches, does, pipeline, takes, with_attribute
 from tests.virtual import virtual
 
 DURABLE = BucketDeclaration(durable=True)
@@ -276,6 +280,36 @@ async def test_what_is_left_over_can_be_discarded_and_what_is_declared_cannot(
         assert ("", True) not in await kept(it)
     async with engine_with(tmp_path, machines=DURABLE) as it:
         assert held(it) == {}
+
+
+@virtual
+async def test_a_letter_that_is_replayed_is_gone_when_what_it_wrote_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = [True]
+
+    def refuse(batch: Batch) -> list[Batch]:
+        if refuses[0]:
+            raise ValueError("not now")
+        return [batch]
+
+    config = remembering()
+    config = replace(
+        config, transforms=(does(refuse), *config.transforms), dead_letters=DeadLetterOptions()
+    )
+    async with engine_with(tmp_path, config, machines=DURABLE) as it:
+        await post(it, {"m": "a", "n": 1})
+        await it.clock.sleep(1)
+        refuses[0] = False
+        fails = failing(monkeypatch)
+        replaying = Replaying(it)
+        await replaying.begin()
+        await it.clock.sleep(3)
+        before = len(await put_down(it))
+        fails[0] = False
+        await it.clock.sleep(3)
+
+        assert (before, len(await put_down(it)), held(it)) == (1, 0, {"a": {"n": 1}})
 
 
 @virtual
