@@ -200,12 +200,10 @@ class DurableBucket(Bucket):
         self._note((key,))
 
     def _note(self, keys: Iterable[str]) -> None:
-        changed, number = self._changed, self._number
+        changed, number, noted = self._changed, self._number, [*keys]
         before = len(changed)
-        for key in keys:
-            number += 1
-            changed[key] = number
-        self._number = number
+        self._number = number + len(noted)
+        changed.update(zip(noted, range(number + 1, self._number + 1), strict=True))
         self._noted += len(changed) - before
         if not self._is_told and changed:
             self._tell_once()
