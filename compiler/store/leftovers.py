@@ -9,7 +9,7 @@ from pathlib import Path
 from headrace.compiler.store.database import log_of
 from headrace.compiler.store.folder import DATABASE
 
-_TABLES = ("entries", "aside", "letters")
+_TABLES = ("entries", "aside", "letters", "remembered")
 
 
 def holds_something(folder: Path) -> bool:
