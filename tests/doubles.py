@@ -29,6 +29,7 @@ from headrace.compiler.component.buildcontext import (
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection
+from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
@@ -84,6 +85,7 @@ class StubContext:
         buckets: Mapping[str, Bucket] | None = None,
         base: Path | None = None,
         decoding: Decoding | None = None,
+        parts: PartsKeep | None = None,
     ) -> None:
         self.pipeline, self.place, self.index = pipeline, place, 0
         self.data_dir = None if data_dir is None else DataDir(data_dir)
@@ -96,6 +98,7 @@ class StubContext:
         self._connections = connections or {}
         self._secrets = Secrets(secrets or {}, {})
         self._upstreams = upstreams or {}
+        self._parts = parts
         self._redaction = Redaction()
         self.warnings: list[str] = []
         self.failures: list[str] = []
@@ -218,6 +221,9 @@ class StubContext:
 
     def admit(self, ingress: Ingress) -> None:
         self.ingress = ingress
+
+    def parts_keep(self, max_bytes: int | None = None) -> PartsKeep | None:
+        return self._parts
 
     def attach(
         self, upstream: str, wanted: Sequence[Condition] = (), *, on_delivery: bool = False

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
+from headrace.connectors.s3.objectpart import Content, ObjectPart
+from headrace.connectors.s3.partentries import head_of
 from headrace.connectors.s3.sink import S3Sink
+from headrace.connectors.s3.unsentfolder import UnsentFolder
 from tests.doubles import StubContext
+from tests.partsinmemory import PartsInMemory
 from tests.s3_sides import Shop, context, shopping
 
 MORNING = datetime(2026, 3, 1, 8, tzinfo=UTC)
@@ -20,19 +23,20 @@ SECOND = "p/2026-03-01T08-00-00Z-000002.ndjson"
 
 
 async def opened(
-    data_dir: Path, shop: Shop | None = None, **options: Any
+    kept: PartsInMemory | Path, shop: Shop | None = None, **options: Any
 ) -> tuple[S3Sink, Shop, StubContext]:
-    """Return a sink that is started, its store and its context."""
-    ctx = context("http://127.0.0.1:1", data_dir=data_dir, **options.pop("context", {}))
+    """Return a sink that is started, its store and its context; what it has kept may be in a directory."""
+    place = {"data_dir": kept} if isinstance(kept, Path) else {"parts": kept}
+    ctx = context("http://127.0.0.1:1", **place, **options.pop("context", {}))
     shop = shop or Shop(ctx.clock)
     sink = shopping(ctx, shop, **{"prefix": "p"} | options)
     await sink.start()
     return sink, shop, ctx
 
 
-async def left(data_dir: Path, **options: Any) -> StubContext:
+async def left(kept: PartsInMemory, **options: Any) -> StubContext:
     """Run an output whose store is down, with two parts; return its context."""
-    sink, shop, ctx = await opened(data_dir, rotate={"max_rows": 2}, **options)
+    sink, shop, ctx = await opened(kept, rotate={"max_rows": 2}, **options)
     shop.is_down = True
     for n in range(3):
         await sink.write([n])
@@ -52,6 +56,31 @@ def part(body: bytes = b"1\n", **options: Any) -> ObjectPart:
     return ObjectPart(key, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
 
 
+def entry(body: bytes, **options: Any) -> bytes:
+    """Return a part as it is kept."""
+    return head_of(part(body, **options)) + body
+
+
+LEFT_BY_THE_FOLDER = b"""\
+{"key":"p/2026-03-01T08-00-00Z-000001.ndjson","media_type":"application/x-ndjson","messages":2,\
+"token":"79dfcbfccab74c3ab2b9477c633e2d96","packing":"none","size":4,"upload":null}
+0
+1
+{"key":"p/2026-03-01T08-00-00Z-000002.ndjson","media_type":"application/x-ndjson","messages":1,\
+"token":"db3d22039f1f42d283eed294f2b9c752","packing":"none","size":2,"upload":null}
+2
+"""
+"""What an end left in a file before there was a store: two parts with three messages."""
+
+
+def left_before(data_dir: Path, name: str = "a.parts", content: bytes = LEFT_BY_THE_FOLDER) -> Path:
+    """Put a file where parts were kept before there was a store; return it."""
+    folder = data_dir / "s3-unsent" / "plant-cf5b511452e9f925"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
 def unsent(data_dir: Path) -> UnsentFolder:
-    """Return the place of the outputs of these tests."""
+    """Return the place of the outputs of these tests, where parts were kept before there was a store."""
     return UnsentFolder(DataDir(data_dir), "http://127.0.0.1:1", "plant", "p", 64 * MIB)

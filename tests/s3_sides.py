@@ -149,7 +149,7 @@ def shopping(
     """Return a sink that writes to a shop; the only one there, or one of those with these numbers."""
     made = sink(ctx, **options)
     numbers = PartNumbers(BucketNumbers() if given is None else given)
-    return S3Sink(made._config, ctx, shop, made._uploads._folder, numbers)
+    return S3Sink(made._config, ctx, shop, made._uploads._folder, ctx.parts_keep(), numbers)
 
 
 class Wire:

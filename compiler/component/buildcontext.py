@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.compiler.clock import Clock
     from headrace.compiler.component.conditions import Condition
     from headrace.compiler.component.families import Connection
+    from headrace.compiler.component.partskeep import PartsKeep
     from headrace.compiler.component.retry import RetryOptions
     from headrace.compiler.component.states import PipelineState
     from headrace.compiler.errors import FailureClass
@@ -330,6 +331,16 @@ class Context(Protocol):
 
         Raises:
             BuildRefused: nothing can be kept here.
+        """
+
+    def parts_keep(self, max_bytes: int | None = None) -> PartsKeep | None:
+        """Return where an output that `leaves_parts` keeps those that it could not hand over.
+
+        ``max_bytes``: what may be kept there; None: as much as the disk has room for. None is returned
+        where there is no directory for it.
+
+        Raises:
+            BuildRefused: the store cannot be opened.
         """
 
     def attach(

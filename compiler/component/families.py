@@ -454,6 +454,14 @@ class Output(Component, family="output"):
         """Whether what is not written is kept on the disk."""
         return False
 
+    @property
+    def leaves_parts(self) -> bool:
+        """Whether what it has gathered and cannot hand over is kept on the disk, where there is a place.
+
+        It opens the store then, with `Context.parts_keep`.
+        """
+        return False
+
     def retrying(self) -> RetryOptions | None:
         """Return how outages are bridged; None: they are not."""
         return retry_of(self.retry)

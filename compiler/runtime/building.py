@@ -207,6 +207,8 @@ class Builder:
 
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
+        if isinstance(component, QueuedOutput):
+            place.kept_as = kept_as(component, self._config.outputs[:index])
         sink = self._world.environment.sink(component, place)
         if (letters := self._config.letters) is not None and isinstance(sink, AwaitingSink):
             sink = BisectingSink(sink, letters.most_in_a_row)
@@ -216,8 +218,8 @@ class Builder:
             outage = place.bridging(retry.seconds, "written to again")
             made = RetryingWriter(sink, place, outage)
             if isinstance(component, QueuedOutput) and (queueing := component.queueing) is not None:
-                target, size = kept_as(component, self._config.outputs[:index]), queueing.max_bytes
-                kept = KeptQueue(place.storage, place, target, "queue", size)
+                size = queueing.max_bytes
+                kept = KeptQueue(place.storage, place, place.kept_as, "queue", size)
                 made = OutputQueue(made, place, kept, queueing, self._broke)
                 outage.on_failure = made.failed
         if component.wanted:

@@ -33,6 +33,7 @@ from headrace.compiler.component.buildcontext import (
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection, Stage
+from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.selection import Selection
@@ -72,6 +73,7 @@ from headrace.compiler.runtime.monitoring.losses import (
 )
 from headrace.compiler.runtime.monitoring.namedevents import GoingOnEvent, WaitingEvent
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
+from headrace.compiler.runtime.outputparts import KeptParts
 from headrace.compiler.runtime.owinginbox import InboxOwner, OwingInboxes
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
@@ -100,6 +102,8 @@ owner, the pipeline waits until that is written."""
 
 NOTHING: Batch = []
 """No messages: nothing is lost by most failures of inputs."""
+EVERY_BYTE = 2**62
+"""The bound of what nothing bounds but the disk."""
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
 
@@ -212,6 +216,8 @@ class ComponentContext:
         self.state = parts.state
         self.decoding = parts.decoding
         self.pacing = Pacing(world.clock, parts.slices)
+        self.kept_as = ""
+        """What is kept for it is kept as: what tells it from other outputs of its pipeline."""
         self.link = Link()
         """Whether the other side is there, of an input or an output."""
 
@@ -468,6 +474,16 @@ class ComponentContext:
 
     def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
         return StoredBatches(self.storage, self, target, bounds, format)
+
+    def parts_keep(self, max_bytes: int | None = None) -> PartsKeep | None:
+        storage = self._world.storage
+        if not storage.has_folder:
+            return None
+        if storage.refusal is not None:
+            raise BuildRefused(Fault("turned-away", storage.refusal))
+        return KeptParts(
+            storage, self, self.kept_as, EVERY_BYTE if max_bytes is None else max_bytes
+        )
 
     @property
     def comes_again(self) -> bool:

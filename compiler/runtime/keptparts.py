@@ -1,4 +1,4 @@
-"""Which parts of the store a pipeline has, as its config says: journals of inputs, queues of outputs.
+"""Which parts of the store a pipeline has, as its config says: journals of inputs, what outputs keep.
 
 A part is known by its pipeline and by what is read or written to, and not by where that stands in the
 config: so it is the same one when others come before it.
@@ -12,6 +12,7 @@ from headrace.compiler.component.durableinput import DurableInput
 from headrace.compiler.component.families import Component
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
+from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
 from headrace.compiler.runtime.storage import QueueName
 
 
@@ -29,5 +30,6 @@ def kept_parts(id: str, config: PipelineConfig) -> Iterator[QueueName]:
         if isinstance(each, DurableInput) and each.is_durable:
             yield id, kept_as(each, config.inputs[:index]), "journal"
     for index, output in enumerate(config.outputs):
-        if isinstance(output, QueuedOutput) and output.is_queued:
-            yield id, kept_as(output, config.outputs[:index]), "queue"
+        if isinstance(output, QueuedOutput) and (output.is_queued or output.leaves_parts):
+            part: StoredPartKind = "parts" if output.leaves_parts else "queue"
+            yield id, kept_as(output, config.outputs[:index]), part

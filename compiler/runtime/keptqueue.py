@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic
 
 from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
-from headrace.compiler.runtime.storage import BorrowedJournal, QueueName, Storage
+from headrace.compiler.runtime.storage import Borrowed, Q, QueueName, Storage
 from headrace.compiler.store.storeerrors import StoreFailed
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
+    from headrace.compiler.store.journal import Journal
+    from headrace.compiler.store.shelf import Shelf
 
 AGAIN_SECONDS = 1.0
 """How often a store is tried that cannot be read."""
 
 
-class KeptQueue:
-    """One queue, by the pipeline and what its component reads or writes to."""
+class KeptLent(Generic[Q]):
+    """Something of the store, by the pipeline and what its component reads or writes to."""
 
     def __init__(
         self,
@@ -28,11 +32,11 @@ class KeptQueue:
         max_bytes: int,
     ) -> None:
         """Take where it is kept, and how much of it may be."""
-        self._storage, self._place = storage, place
+        self.storage, self._place = storage, place
         self.name: QueueName = (place.pipeline, target, kind)
         self.max_bytes = max_bytes
-        self.borrowed: BorrowedJournal | None = None
-        """The queue, while it is open."""
+        self.borrowed: Borrowed[Q] | None = None
+        """What is borrowed, while it is open."""
         self.opened = asyncio.Event()
         """Set when it is open, or could not be opened."""
         self.why = ""
@@ -56,19 +60,29 @@ class KeptQueue:
         """Whether its pipeline ends for good, and no other one goes on with what is kept."""
         place = self._place
         return place.is_disposed or (
-            place.is_deleted and not self._storage.is_expected(self.name, self)
+            place.is_deleted and not self.storage.is_expected(self.name, self)
         )
 
-    async def open(self) -> BorrowedJournal:
-        """Return the queue, as soon as the store can be read."""
+    @abstractmethod
+    async def borrow(self) -> Borrowed[Q]:
+        """Return it. Raises a `StoreFailed` where the store takes nothing now."""
+
+    async def open(self, tell: Callable[[str], None] | None = None) -> Borrowed[Q]:
+        """Return it as soon as the store can be read; ``tell`` hears why it cannot.
+
+        Else the other side of the component counts as lost for so long.
+        """
         while self.borrowed is None:
             try:
-                self.borrowed = await self._storage.borrow(self.name, self.max_bytes)
+                self.borrowed = await self.borrow()
                 self.why = ""
             except StoreFailed as cause:
                 self.why = str(cause)
                 self.opened.set()
-                self._place.disconnected(self.why, AGAIN_SECONDS)
+                if tell is None:
+                    self._place.disconnected(self.why, AGAIN_SECONDS)
+                else:
+                    tell(self.why)
                 await self._place.clock.sleep(AGAIN_SECONDS)
         self.opened.set()
         return self.borrowed
@@ -76,7 +90,7 @@ class KeptQueue:
     async def _give_back(self) -> None:
         """Leave what is kept to the next run, unless its pipeline was deleted."""
         place = self._place
-        self._storage.expect_no_more(self.name, self)
+        self.storage.expect_no_more(self.name, self)
         borrowed, self.borrowed = self.borrowed, None
         if borrowed is None:
             return
@@ -91,4 +105,20 @@ class KeptQueue:
     async def _end_what_is_left(self) -> None:
         """Leave what is kept to nobody, where somebody has deleted the pipeline since."""
         if self._place.is_disposed:
-            await self._storage.end(self.name)
+            await self.storage.end(self.name)
+
+
+class KeptQueue(KeptLent["Journal"]):
+    """A queue: entries are handed out in order."""
+
+    async def borrow(self) -> Borrowed[Journal]:
+        """Return it. Raises a `StoreFailed` where the store takes nothing now."""
+        return await self.storage.borrow(self.name, self.max_bytes)
+
+
+class KeptShelf(KeptLent["Shelf"]):
+    """A shelf: entries are read by their numbers."""
+
+    async def borrow(self) -> Borrowed[Shelf]:
+        """Return it. Raises a `StoreFailed` where the store takes nothing now."""
+        return await self.storage.borrow_shelf(self.name, self.max_bytes)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from headrace.compiler.buckets import Bounds, Buckets
 from headrace.compiler.clock import Clock
@@ -20,6 +20,7 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import STORE
 from headrace.compiler.durablebucket import BucketFill
+from headrace.compiler.edges import QueueFill
 from headrace.compiler.errors import StoredInUse, UnknownStored
 from headrace.compiler.runtime.keptbuckets import BUCKET, KeptBuckets
 from headrace.compiler.runtime.monitoring.namedevents import StoreEvent
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import DroppedLetters
     from headrace.compiler.store.memorydisk import MemoryDisk
+    from headrace.compiler.store.shelf import Shelf
     from headrace.compiler.store.storedrows import StoredQueue
     from headrace.compiler.store.writer import Store
 
@@ -59,7 +61,10 @@ HearDropped = Callable[["DroppedLetters"], object]
 """Takes which dead letters made room for later ones."""
 
 QueueName = tuple[str, str, StoredPartKind]
-"""Of a queue: the pipeline, what is read or written to, and which of the two it is."""
+"""Of a queue: the pipeline, what is read or written to, and which of them it is."""
+
+
+_KINDS: dict[str, StoredPartKind] = {"queue": "queue", "parts": "parts"}
 
 
 def _keeps(config: PipelineConfig) -> bool:
@@ -71,10 +76,45 @@ def _keeps(config: PipelineConfig) -> bool:
     )
 
 
-class BorrowedJournal:
-    """A journal as one run has it, until it is given back."""
+def _may_leave(config: PipelineConfig) -> bool:
+    """Return whether anything of a pipeline is kept where there is a place for it."""
+    return any(each.leaves_parts for each in config.outputs)
 
-    def __init__(self, storage: Storage, name: QueueName, journal: Journal) -> None:
+
+class Lendable(Protocol):
+    """A queue of the store: one run has it, and leaves it to the next."""
+
+    entries: int
+
+    @classmethod
+    async def open(
+        cls, store: Store, pipeline: str, target: str, kind: str, max_bytes: int
+    ) -> Self:
+        """Return the queue of a pipeline and target, with what is in it."""
+
+    def fill(self) -> QueueFill:
+        """Return how full it is."""
+
+    def oldest(self) -> float | None:
+        """Return when the first was put down that is there. Seconds since 1970."""
+
+    def stop(self) -> None:
+        """Hand out nothing more when all is handed out."""
+
+    async def close(self) -> None:
+        """Leave it to others."""
+
+    async def end(self) -> None:
+        """Leave it to nobody."""
+
+
+Q = TypeVar("Q", bound=Lendable)
+
+
+class Borrowed(Generic[Q]):
+    """A queue as one run has it, until it is given back."""
+
+    def __init__(self, storage: Storage, name: QueueName, journal: Q) -> None:
         self._storage, self.name, self.journal = storage, name, journal
         self.ends = False
         """Whether nobody is to go on with it: its pipeline is deleted."""
@@ -92,6 +132,9 @@ class BorrowedJournal:
             log.warning("what is left of pipeline '%s' stays as it is: %s", self.name[0], cause)
         finally:
             self._storage.changed()
+
+
+BorrowedJournal: TypeAlias = "Borrowed[Journal]"
 
 
 class Storage:
@@ -125,9 +168,10 @@ class Storage:
         self._buckets = KeptBuckets(clock)
         self._hearing: dict[str, HearDropped] = {}
         """By pipeline: who hears that dead letters were dropped."""
-        self._refusal: str | None = None
+        self.refusal: str | None = None
+        """Why it could not be opened, if that was tried."""
         self._opening = asyncio.Lock()
-        self._lent: dict[QueueName, BorrowedJournal] = {}
+        self._lent: dict[QueueName, BorrowedJournal | Borrowed[Shelf]] = {}
         self._expecting: dict[QueueName, list[object]] = {}
         """Who has a journal, or is going to: a run that is built for another one's place."""
         self._listed: Sequence[StoredQueue] = ()
@@ -147,7 +191,9 @@ class Storage:
         """Open the store, if one of these names it: building opens nothing."""
         if self._store is not None:
             return
-        if not any(each.is_durable for each in buckets) and not any(map(_keeps, configs)):
+        configs = [*configs]
+        names_it = any(each.is_durable for each in buckets) or any(map(_keeps, configs))
+        if not names_it and not (self.has_folder and any(map(_may_leave, configs))):
             self._tell_what_is_left()
             return
         async with self._opening:
@@ -164,7 +210,7 @@ class Storage:
             if self._store is None and not self._is_closed and self._may_keep:
                 await self._open()
         if self._store is None:
-            raise StoreRefused(self._refusal or "nothing can be kept without --data-dir")
+            raise StoreRefused(self.refusal or "nothing can be kept without --data-dir")
         return self._store
 
     def _tell_what_is_left(self) -> None:
@@ -184,6 +230,11 @@ class Storage:
             self.changed()
 
     @property
+    def has_folder(self) -> bool:
+        """Whether there is a directory for it."""
+        return self._folder is not None and self._is_real
+
+    @property
     def _may_keep(self) -> bool:
         return self._folder is not None or not self._is_real
 
@@ -191,9 +242,9 @@ class Storage:
         """Return why nothing can be kept here that an ``option`` wants to be; None: it can."""
         if not self._may_keep:
             return nowhere(option)
-        if self._refusal is None:
+        if self.refusal is None:
             return None
-        return Fault("turned-away", self._refusal, path=(option,), on_key=True)
+        return Fault("turned-away", self.refusal, path=(option,), on_key=True)
 
     def unkept(self, program: Program) -> Iterator[Diagnostic]:
         """Yield why buckets of a program cannot be kept that want to be."""
@@ -209,7 +260,7 @@ class Storage:
         def tell(text: str) -> None:
             log.log(logging.INFO if text == TAKES_AGAIN else logging.ERROR, "%s", text)
 
-        settings, self._refusal = self._settings, None
+        settings, self.refusal = self._settings, None
         try:
             self._store = await Store.open(
                 self._clock,
@@ -221,7 +272,7 @@ class Storage:
                 disk=self._disk(),
             )
         except StoreRefused as cause:
-            self._refusal = str(cause)
+            self.refusal = str(cause)
         else:
             from headrace.compiler.store.letterrecords import Records
 
@@ -269,14 +320,24 @@ class Storage:
         """
         from headrace.compiler.store.journal import Journal
 
+        borrowed = self._lent[name] = await self._lend(Journal, name, max_bytes)
+        return borrowed
+
+    async def borrow_shelf(self, name: QueueName, max_bytes: int) -> Borrowed[Shelf]:
+        """Return a queue of which entries are read by their numbers; as `borrow`."""
+        from headrace.compiler.store.shelf import Shelf
+
+        borrowed = self._lent[name] = await self._lend(Shelf, name, max_bytes)
+        return borrowed
+
+    async def _lend(self, form: type[Q], name: QueueName, max_bytes: int) -> Borrowed[Q]:
         if (other := self._lent.get(name)) is not None:
             await other.give_back(ends=False)
         if self._store is None:
-            raise StoreFailed(self._refusal or "the store is closed")
-        journal = await Journal.open(self._store, *name, max_bytes)
+            raise StoreFailed(self.refusal or "the store is closed")
+        queue = await form.open(self._store, *name, max_bytes)
         self._is_listed = False
-        borrowed = self._lent[name] = BorrowedJournal(self, name, journal)
-        return borrowed
+        return Borrowed(self, name, queue)
 
     async def end(self, name: QueueName) -> None:
         """Leave what is in a journal to nobody, unless somebody has it."""
@@ -301,7 +362,7 @@ class Storage:
                     if each.pipeline == pipeline and each.left_over and not each.ended:
                         await self.end((pipeline, each.target, each.part))
 
-    def returned(self, journal: BorrowedJournal) -> bool:
+    def returned(self, journal: Borrowed[Q]) -> bool:
         """Forget who has a journal; return whether that was known."""
         is_lent = self._lent.get(journal.name) is journal
         if is_lent:
@@ -346,7 +407,7 @@ class Storage:
             bucket = self._buckets.of(queue.id)
             kept = self._left_in.get(queue.id) if bucket is None else bucket.fill()
             return _bucket_part(queue, kept, store.state, left_over=bucket is None)
-        kind: StoredPartKind = "queue" if queue.kind == "queue" else "journal"
+        kind = _KINDS.get(queue.kind, "journal")
         name = (queue.pipeline, queue.target, kind)
         lent = None if queue.ended is not None else self._lent.get(name)
         entries, since = queue.entries, queue.oldest

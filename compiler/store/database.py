@@ -21,6 +21,7 @@ from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     Changes,
     DamagedRow,
+    RowBeginning,
     StoredPage,
     StoredQueue,
     StoredRow,
@@ -79,6 +80,10 @@ _PAGE = (
 _DIED = (
     "UPDATE entries SET taken = 0, deaths = deaths + coalesce("
     f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken"
+)
+_ALONE_IN_ROWS = (
+    "SELECT n, first, at, length(body) FROM entries"
+    " WHERE queue = ? AND count = 1 AND typeof(body) = 'blob' ORDER BY first"
 )
 _SIZES = f"SELECT rowid, coalesce(length(body), 0) FROM {{}} WHERE queue = ? LIMIT {DISCARDED_ROWS}"
 # A queue of its own for entries of which the queue is damaged, or others would be given them.
@@ -326,6 +331,20 @@ class Database:
         finally:
             cursor.close()  # one that stays open has the log grow
         return StoredPage(rows, damaged, last, is_last=seen < ROWS_OF_A_PAGE)
+
+    def beginnings(self, queue: int, most: int) -> list[RowBeginning]:
+        """Return the rows of a queue that have one entry each, with its first bytes, ``most`` of them.
+
+        No checksum is looked at: that takes the whole of it.
+        """
+        found: list[RowBeginning] = []
+        for n, first, at, size in self._run.execute(_ALONE_IN_ROWS, (queue,)).fetchall():
+            if isinstance(first, int) and isinstance(at, float) and size >= WIDTH:
+                with self._run.blobopen("entries", "body", n, readonly=True) as blob:
+                    blob.seek(WIDTH)
+                    beginning = blob.read(min(most, size - WIDTH))
+                found.append(RowBeginning(n, first, at, size - WIDTH, beginning))
+        return found
 
     def mark(self, page: StoredPage, queue: int, next: int, now: float) -> None:
         """Mark the rows of a page as taken, and set aside those that are damaged.

@@ -185,6 +185,18 @@ class StoredRow(NamedTuple):
         return self.deaths >= ALONE_FROM and len(self.payloads) > 1
 
 
+class RowBeginning(NamedTuple):
+    """A row of one entry, of which only the beginning was read."""
+
+    n: int
+    number: int
+    """Of its entry."""
+    at: float
+    size: int
+    """How many bytes the entry has."""
+    beginning: bytes
+
+
 class DamagedRow(NamedTuple):
     """A row that is not what was written; the numbers may be wrong as well."""
 

@@ -41,6 +41,7 @@ from headrace.compiler.store.storedrows import (
     Changes,
     NewRow,
     Parts,
+    RowBeginning,
     StoredPage,
     StoredQueue,
     StoredRow,
@@ -332,6 +333,14 @@ class Store:
                 " they are set aside"
             )
         return page
+
+    async def beginnings(self, queue: int, most: int) -> list[RowBeginning]:
+        """Return the rows of a queue that have one entry each, with the first bytes of each.
+
+        Raises:
+            StoreFailed: they cannot be read.
+        """
+        return await self._write(lambda database: database.beginnings(queue, most))
 
     def lost(self, queue: int, count: int) -> None:
         """Tell that entries of a queue are not there which were."""

@@ -281,11 +281,16 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         """Return the connection and the prefix."""
         return f"{self.kind} {self.connection} {self.prefix}"
 
+    @property
+    def leaves_parts(self) -> bool:
+        """Parts that are not uploaded are kept."""
+        return True
+
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""
-        from headrace.connectors.s3.objectpart import UnsentFolder
         from headrace.connectors.s3.objectstore import S3Store
         from headrace.connectors.s3.sink import S3Sink
+        from headrace.connectors.s3.unsentfolder import UnsentFolder
 
         account = ctx.connection(S3Connection, self.connection).account(ctx)
         unsent = None
@@ -302,5 +307,6 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
             ctx,
             S3Store(account, ctx),
             unsent,
+            ctx.parts_keep(),
             PartNumbers(bucket_numbers(account.endpoint, account.bucket)),
         )

@@ -114,6 +114,8 @@ class RetryQueue:
         self._called.set()
 
     async def _try(self, retry: Retry) -> None:
+        if retry.part.is_over:  # it was given up meanwhile
+            return
         try:
             await self._send(retry.part)
         except Exception as cause:

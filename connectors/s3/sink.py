@@ -9,14 +9,16 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, QueueFill, Rest
 from headrace.connectors.disk.packing import PACKINGS, packed_name
 from headrace.connectors.disk.partformats import PartFormat
 from headrace.connectors.disk.parts import part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
-from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
+from headrace.connectors.s3.objectpart import Content, ObjectPart
 from headrace.connectors.s3.objectstore import S3Store
+from headrace.connectors.s3.unsentfolder import UnsentFolder
 from headrace.connectors.s3.uploads import UploadQueue
 
 if TYPE_CHECKING:
@@ -78,14 +80,15 @@ class S3Sink(AwaitingSink):
         ctx: Context,
         store: S3Store,
         folder: UnsentFolder | None,
+        keep: PartsKeep | None,
         numbers: PartNumbers,
     ) -> None:
-        """Take where parts go, where they are kept else, and their numbers."""
+        """Take where parts go, where they were and are kept else, and their numbers."""
         self._config, self._ctx, self._store = config, ctx, store
         self._form = config.form(ctx)
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
-        self._uploads = UploadQueue(store, folder, numbers, ctx)
+        self._uploads = UploadQueue(store, folder, keep, numbers, ctx)
         self._part: OpenPart | None = None
         self._timer: TimerHandle | None = None
         self._filled = 0

@@ -1,33 +1,28 @@
-"""Parts that are closed and not in the store yet: sent in order, tried again, and kept at the end.
+"""Parts that are closed and not in the object store yet: sent in order, tried again, and kept on the disk.
 
-Those of an earlier run, and those that were refused, are sent beside the others and hold up none of them.
+What is not sent soon is put into the store of the engine as well, if there is one, and so is what is left
+at the end. Parts of an earlier run, and those that were refused, are sent beside the others and hold up
+none of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.errors import HeadraceError, Unreachable, class_of
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectkeys import PartNumbers
-from headrace.connectors.s3.objectpart import (
-    Declined,
-    ObjectPart,
-    Taken,
-    UnsentFile,
-    UnsentFolder,
-    reason,
-)
+from headrace.connectors.s3.objectpart import Declined, ObjectPart, PartSource, Taken
 from headrace.connectors.s3.objectstore import S3Store
-from headrace.connectors.s3.retries import AT_ONCE, RetryQueue, within
-from headrace.connectors.s3.storefailures import FAILURES, NO_ANSWER
-
-Keeping = asyncio.Future[UnsentFile] | None
-"""What is being put on the disk, if anything is."""
+from headrace.connectors.s3.partkeeper import DROPPED, PartKeeper
+from headrace.connectors.s3.partsleft import amount, tell_of_the_rest
+from headrace.connectors.s3.retries import AT_ONCE, MOST_BYTES, RetryQueue, within
+from headrace.connectors.s3.unsentfolder import UnsentFile, UnsentFolder, reason
 
 # A pipeline has 3.5 s to end, and 1 s if something else took them.
 FIRST_SECONDS = 0.5
@@ -36,7 +31,10 @@ FINISH_SECONDS = 2.5
 """How long it waits for them in all."""
 STOP_SECONDS = 0.5
 """How long an upload may take to be given up."""
+OPEN_SECONDS = 2.0
+"""How long a start waits to hear what is on the disk: then it is sent as soon as that is known."""
 UNSENDABLE = "some of what an earlier run has kept cannot be sent"
+DAMAGED = "a part that was kept is damaged"
 
 
 class UploadQueue:
@@ -51,18 +49,31 @@ class UploadQueue:
         self,
         store: S3Store,
         folder: UnsentFolder | None,
+        keep: PartsKeep | None,
         numbers: PartNumbers,
         ctx: Context,
+        *,
+        frees: bool = False,
+        drops: bool = False,
     ) -> None:
-        """Take where to keep what is left at the end, and the numbers for parts that need another."""
+        """Take where parts lie that an earlier run has left, and the numbers for parts that need another.
+
+        ``keep``: where they are put on the disk; with ``frees`` they leave the memory then, and with
+        ``drops`` the oldest goes where there is no room for what comes.
+        """
         self._store, self._folder, self._numbers, self._ctx = store, folder, numbers, ctx
+        self._frees = frees
         self.unsent: dict[ObjectPart, None] = {}
-        """The parts that wait or are on their way."""
+        """The parts that wait or are on their way, the oldest first."""
+        self._keeper = PartKeeper(
+            keep, ctx, self.unsent, kept=self._is_kept, drop=self._drop if drops else None
+        )
         self._queue: deque[ObjectPart] = deque()
         self._retries = RetryQueue(self._send_one, self._tell, ctx)
         self._sources: set[UnsentFile] = set()
         self.work: asyncio.Task[None] | None = None
         """What sends those that are not set aside, as long as there are any."""
+        self._opening: asyncio.Task[None] | None = None
         self._backoff = Backoff()
         self._is_failing = False
         self._hurry = asyncio.Event()
@@ -75,14 +86,21 @@ class UploadQueue:
         """Have a part sent after all others."""
         self.unsent[part] = None
         self._queue.append(part)
+        part.is_held = True
         self.held += part.size
         if not part.is_ready:  # now, not when its turn comes: it is smaller then
             part.compressing = asyncio.ensure_future(self._compress(part))
         if self.work is None:
             self.work = asyncio.ensure_future(self._send_all())
+        if self._is_failing:
+            self._keeper.keep([part])
+        self._keeper.watch()
 
     async def add_kept(self) -> None:
-        """Have those sent that an earlier end left on the disk, beside all others."""
+        """Have those sent that an earlier run left on the disk, beside all others."""
+        if self._keeper.has_place:
+            self._opening = asyncio.ensure_future(self._open())
+            await asyncio.wait([self._opening], timeout=OPEN_SECONDS)
         if self._folder is None:
             return
         found, wrong = await asyncio.to_thread(self._folder.parts)
@@ -90,9 +108,20 @@ class UploadQueue:
             self._ctx.warn(f"cannot send {each}")
         if wrong:
             self._ctx.fail(UNSENDABLE, "misconfigured")
+        self._sources = {part.source for part in found if isinstance(part.source, UnsentFile)}
+        self._add_found(found)
+
+    async def _open(self) -> None:
+        """Have those sent that are in the store of the engine."""
+        found, wrong = await self._keeper.open()
+        if wrong:
+            self._ctx.warn(f"cannot send what is in the store and no part: entries: {wrong:,}")
+            self._ctx.fail(UNSENDABLE, "misconfigured")
+        self._add_found(found)
+
+    def _add_found(self, found: Sequence[ObjectPart]) -> None:
         if found:
-            self._ctx.note(f"{_amount(found)} of an earlier run are uploaded now")
-        self._sources = {part.source for part in found if part.source is not None}
+            self._ctx.note(f"{amount(found)} of an earlier run are uploaded now")
         for part in found:
             self._numbers.note(part.key)
             self.unsent[part] = None
@@ -101,12 +130,22 @@ class UploadQueue:
     async def _send_all(self) -> None:
         try:
             while self._queue:
-                # While the store takes nothing, one at a time.
-                number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
-                await self._send([self._queue.popleft() for _ in range(number)])
+                await self._send([self._queue.popleft() for _ in range(self._at_once())])
         finally:
             self.work = None
             self._is_less()  # or will not be, by this
+
+    def _at_once(self) -> int:
+        """Return how many parts are sent at a time: one, while the store takes nothing."""
+        if self._is_failing:
+            return 1
+        count = size = 0
+        for part in self._queue:
+            size += 0 if part.is_held else part.length
+            if count == AT_ONCE or (count and size > MOST_BYTES):
+                break
+            count += 1
+        return count
 
     async def _send(self, parts: Sequence[ObjectPart]) -> None:
         """Send some parts, and wait before the next try if the store takes nothing."""
@@ -118,6 +157,7 @@ class UploadQueue:
                     out[part] = cause
                 case Exception():
                     self._tell(part, cause)
+                    self._keeper.keep([part])
                     self._retries.add(part, is_refused=True)
         if 1 < len(out) == len(parts):
             self._queue.extendleft(reversed(out))
@@ -131,17 +171,18 @@ class UploadQueue:
             self._ctx.reconnected("written to again")
 
     async def _send_one(self, part: ObjectPart) -> None:
+        if part.is_over:
+            return
+        part.is_on_its_way = True
         try:
             if await self._is_prepared(part):
                 await self._put(part)
-                del self.unsent[part]
-                if part.source is None:
-                    self.held -= part.size
-                else:
+                self._over(part)
+                if part.source is not None:
                     part.source.sent(part)
-                self._is_less()
         finally:
-            if part.source is not None:  # that is enough
+            part.is_on_its_way = False
+            if not part.is_held:  # that is enough
                 part.content = None
 
     async def _put(self, part: ObjectPart) -> None:
@@ -156,30 +197,47 @@ class UploadQueue:
                 )
                 part.key = self._numbers.passed_on(part.key)
 
+    def _over(self, part: ObjectPart) -> None:
+        """Forget a part that nobody needs any more; who is owed for it is told."""
+        part.is_over = True
+        del self.unsent[part]
+        if part.is_held:
+            self.held -= part.size
+            part.is_held = False
+        part.settle()
+        self._is_less()
+
     async def _is_prepared(self, part: ObjectPart) -> bool:
         """Have the content as it is uploaded; return whether it is there."""
-        if part.source is None:
-            if part.compressing is None and not part.is_ready:  # the last try has failed
-                part.compressing = asyncio.ensure_future(self._compress(part))
-            compressing, part.compressing = part.compressing, None
-            if compressing is not None:
-                await compressing
-            return True
-        try:
-            await asyncio.to_thread(part.prepare)
-        except (OSError, ValueError) as cause:
-            self._ctx.warn(f"a part in {part.source.place} cannot be read: {reason(cause)}")
-            self._ctx.fail(UNSENDABLE, "misconfigured")
-            del self.unsent[part]
-            return False
+        if part.content is None:
+            assert part.source is not None
+            try:
+                part.content = await part.source.content(part)
+            except (OSError, ValueError) as cause:
+                self._cannot_read(part, part.source, cause)
+                return False
+        if part.compressing is None and not part.is_ready:  # or the last try has failed
+            part.compressing = asyncio.ensure_future(self._compress(part))
+        compressing, part.compressing = part.compressing, None
+        if compressing is not None:
+            await compressing
         return True
+
+    def _cannot_read(self, part: ObjectPart, source: PartSource, cause: Exception) -> None:
+        self._over(part)
+        if source.is_old:
+            self._ctx.warn(f"a part in {source.place} cannot be read: {reason(cause)}")
+            self._ctx.fail(UNSENDABLE, "misconfigured")
+        else:
+            self._ctx.lose_count(DAMAGED, part.messages, "invalid")
 
     async def _compress(self, part: ObjectPart) -> None:
         """Compress a part in memory, and count it anew."""
         before = part.size
         await asyncio.to_thread(part.prepare)
-        self.held += part.size - before
-        self._is_less()
+        if part.is_held:
+            self.held += part.size - before
+            self._is_less()
 
     def _is_less(self) -> None:
         """Wake whoever waits for news."""
@@ -195,7 +253,7 @@ class UploadQueue:
             return
         failure = cause.failure if isinstance(cause, Declined) else class_of(cause)
         self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}", failure)
-        if part.source is not None:
+        if part.source is not None and part.source.is_old:
             self._ctx.warn_once(
                 f"a part in {part.source.place} of --data-dir is not taken, and stays there: {told}"
             )
@@ -205,8 +263,34 @@ class UploadQueue:
         pause = self._backoff.next()
         self._ctx.disconnected(str(cause), pause, cause.failure)
         self._is_failing = True
+        self._keeper.keep([*self.unsent])
         await within(self._ctx.clock, pause, self._hurry.wait())
         self._hurry.clear()
+
+    def make_room(self) -> None:
+        """Have less held: what waits is put on the disk now, if it leaves the memory by that."""
+        if self._frees:
+            self._keeper.keep([*self.unsent])
+
+    def _is_kept(self, part: ObjectPart) -> None:
+        """Take note that a part is on the disk."""
+        before = part.size
+        part.settle()
+        if part.is_held:
+            self.held += part.size - before
+            if self._frees:
+                self.held -= part.size
+                part.is_held = False
+        if not (part.is_held or part.is_on_its_way):
+            part.content = None
+        self._is_less()
+
+    def _drop(self, part: ObjectPart) -> None:
+        """Give up a part that is on the disk."""
+        assert part.source is not None
+        self._over(part)
+        part.source.sent(part)
+        self._ctx.lose_count(DROPPED, part.messages, "unavailable", "dropped")
 
     async def finish(self) -> None:
         """Have everything uploaded in the time there is; say what is not, and keep it if possible.
@@ -216,24 +300,21 @@ class UploadQueue:
         self._backoff.reset()
         self._hurry.set()
         self._retries.end()
-        kept: Keeping = None
+        if self._opening is not None:
+            self._opening.cancel()
         try:
             await self._ended(FIRST_SECONDS)
             if self.unsent:
-                kept = self._keep()
+                self._keeper.keep([*self.unsent])
                 await self._ended(FINISH_SECONDS - FIRST_SECONDS)
                 await self.stop()
-            if kept is not None:
-                await asyncio.wait([kept])
+            await self._keeper.ended()
         finally:
             # Nothing is awaited from here on: who is cancelled once may be cancelled again.
             for work in self._works():
                 work.cancel()
-            kept = kept or self._keep()
-            if kept is None or kept.done():
-                self._end(kept)
-            else:
-                kept.add_done_callback(self._end)
+            self._keeper.keep_now([*self.unsent])
+            self._keeper.then(self._end)
 
     async def _ended(self, seconds: float) -> None:
         """Wait until nothing is tried any more, but no longer than so long."""
@@ -252,55 +333,9 @@ class UploadQueue:
     def _works(self) -> list[asyncio.Task[None]]:
         return [*self._retries.works(), *([] if self.work is None else [self.work])]
 
-    def _keep(self) -> Keeping:
-        """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
-        if self._folder is None or not (left := _in_memory(self.unsent)):
-            return None
-        return asyncio.get_running_loop().run_in_executor(
-            None, self._folder.keep, left, self._ctx.clock.now()
-        )
-
-    def _end(self, kept: Keeping) -> None:
-        """Say what became of the parts that are not in the store, and leave those that are kept.
-
-        In warnings, of which the log shows every one; of failures it shows some.
-        """
-        lost, why = _in_memory(self.unsent), "with --data-dir they would be kept"
-        if kept is not None and (cause := kept.exception()) is not None:
-            why = f"they cannot be kept in --data-dir: {reason(cause)}"
-        elif kept is not None:
-            if lost:
-                kept.result().close()
-            else:
-                kept.result().remove()
-            lost = []
-        if lost:
-            self._ctx.warn(f"lost, because not uploaded in time: {_amount(lost)}; {why}")
-            said = "parts are lost: they could not be uploaded in time"
-            count = sum(part.messages for part in lost)
-            self._ctx.lose_count(said, count, FAILURES.of(NO_ANSWER))
-        if safe := [part for part in self.unsent if part.source is not None or not lost]:
-            assert self._folder is not None
-            self._ctx.warn(
-                f"not uploaded: {_amount(safe)}; kept in '{self._folder.place}' of --data-dir for the"
-                " next output with this bucket and prefix"
-            )
+    def _end(self) -> None:
+        """Say what became of the parts that are not in the store, and leave those that are kept."""
+        tell_of_the_rest(self.unsent, self._keeper.why, self._ctx)
         for source in self._sources:
             source.close()
         self.unsent.clear()
-
-
-def _in_memory(parts: Iterable[ObjectPart]) -> list[ObjectPart]:
-    """Return the parts that are nowhere else."""
-    return [part for part in parts if part.source is None]
-
-
-def _amount(parts: Sequence[ObjectPart]) -> str:
-    """Return how much some parts are, in words."""
-    messages = sum(part.messages for part in parts)
-    size = sum(part.length for part in parts)
-    counted = [
-        f"{number:,} {noun}{'' if number == 1 else 's'}"
-        for number, noun in ((len(parts), "part"), (messages, "message"))
-    ]
-    return f"{' with '.join(counted)} ({size:,} bytes)"

@@ -11,9 +11,10 @@ from msgspec import Meta
 from headrace.compiler.annotated import Count, Millis
 from headrace.compiler.runtime.monitoring.letterfigures import LetterStock
 
-StoredPartKind = Literal["journal", "queue", "bucket"]
+StoredPartKind = Literal["journal", "queue", "parts", "bucket"]
 """What something is kept for: `journal`, what an input took in and has not left the outputs yet; `queue`,
-what an output has not written; `bucket`, what is remembered in a durable bucket."""
+what an output has not written; `parts`, what an output has gathered and not handed over; `bucket`, what is
+remembered in a durable bucket."""
 StoredState = Literal["open", "full", "failing"]
 """Whether something more is taken: it is; there is no room for it; the disk cannot be written."""
 
@@ -39,14 +40,15 @@ class StoredPart(msgspec.Struct, frozen=True):
         StoredPartKind,
         Meta(
             description="`journal`: what an input took in and has not left the outputs yet. `queue`: what"
-            " an output has not written. `bucket`: what is remembered in a bucket that is `durable`."
+            " an output has not written. `parts`: what an output has gathered to a part each, and could not"
+            " hand over. `bucket`: what is remembered in a bucket that is `durable`."
         ),
     ]
     entries: Annotated[
         Count,
         Meta(
             description="Of a journal a post is one, whatever the number of its messages; of a queue a"
-            " batch; of a bucket a key."
+            " batch; of parts a part; of a bucket a key."
         ),
     ]
     bytes: Count

@@ -1,4 +1,7 @@
-"""Kept parts that cannot be sent, and what is no kept part: told of, left alone, and in nobody's way."""
+"""What lies where parts were kept before there was a store: it is sent, and then the folder goes.
+
+What is no part there is told of, left alone, and in nobody's way.
+"""
 
 from __future__ import annotations
 
@@ -9,54 +12,114 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.connectors.s3.objectpart import Declined, ObjectPart
-from tests.s3_keeping import FIRST, MORNING, SECOND, files, left, opened, part, unsent
+from tests.partsinmemory import PartsInMemory
+from tests.s3_keeping import (
+    FIRST,
+    LEFT_BY_THE_FOLDER,
+    MORNING,
+    SECOND,
+    entry,
+    files,
+    left_before,
+    opened,
+    unsent,
+)
 from tests.s3_sides import Shop, context
 from tests.virtual import virtual
 
 UNSENDABLE = "some of what an earlier run has kept cannot be sent"
 
 
+@virtual(started_at=MORNING)
+async def test_what_was_left_before_is_sent_at_the_first_start_and_the_folder_goes(tmp_path):
+    left_before(tmp_path)
+
+    sink, shop, ctx = await opened(tmp_path)
+    await sink.write(["new"])
+    await sink.finish()
+
+    third = "p/2026-03-01T08-00-00Z-000003.ndjson"
+    assert shop.objects == {FIRST: b"0\n1\n", SECOND: b"2\n", third: b'"new"\n'}
+    assert [part.token for part in shop.parts if part.key == FIRST] == [
+        "79dfcbfccab74c3ab2b9477c633e2d96"
+    ]
+    assert [*tmp_path.iterdir()] == []
+    assert ctx.notes == ["2 parts with 3 messages (6 bytes) of an earlier run are uploaded now"]
+    assert ctx.warnings == []
+
+
+@virtual(started_at=MORNING)
+async def test_what_cannot_be_sent_stays_there_and_goes_the_next_time(tmp_path):
+    file = left_before(tmp_path)
+    shop = Shop(context("http://127.0.0.1:1").clock)
+    shop.is_down = True
+
+    sink, _, ctx = await opened(tmp_path, shop)
+    await sink.finish()
+
+    assert ctx.warnings == [
+        "not uploaded: 2 parts with 3 messages (6 bytes) of an earlier version; they stay where they are"
+    ]
+    assert file.read_bytes() == LEFT_BY_THE_FOLDER
+    sink, shop, _ = await opened(tmp_path)
+    await sink.finish()
+    assert len(shop.objects) == 2
+    assert files(tmp_path) == []
+
+
+@virtual(started_at=MORNING)
+async def test_a_folder_in_which_nothing_is_left_goes(tmp_path):
+    left_before(tmp_path).unlink()
+    other = tmp_path / "s3-unsent" / "other"
+    other.mkdir()
+
+    assert unsent(tmp_path).parts() == ([], [])
+
+    assert [*(tmp_path / "s3-unsent").iterdir()] == [other]
+
+
+@virtual(started_at=MORNING)
+async def test_an_output_elsewhere_leaves_it_alone(tmp_path):
+    file = left_before(tmp_path)
+
+    for options in ({"prefix": "q"}, {"context": {"connection": {"bucket": "other"}}}):
+        sink, shop, _ = await opened(tmp_path, **options)
+        await sink.finish()
+        assert shop.objects == {}
+
+    assert files(tmp_path) == [file]
+
+
+@virtual(started_at=MORNING)
+async def test_of_two_outputs_one_sends_it(tmp_path):
+    left_before(tmp_path)
+
+    one, shop, _ = await opened(tmp_path)
+    two, other, _ = await opened(tmp_path)
+    await one.finish()
+    await two.finish()
+
+    assert (len(shop.objects), len(other.objects)) == (2, 0)
+
+
 @pytest.mark.parametrize("at", ["s3-unsent", "s3-unsent/plant"])
 @virtual(started_at=MORNING)
 async def test_a_link_is_not_followed(tmp_path, at):
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    left_before(elsewhere)
     data.mkdir()
     link = data / (unsent(data).place if at.endswith("plant") else at)
     link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(elsewhere)
+    link.symlink_to(elsewhere / link.relative_to(data))
 
-    ctx = await left(data)
+    sink, shop, ctx = await opened(data)
+    await sink.finish()
 
-    assert list(elsewhere.iterdir()) == []
-    where = unsent(data).place
-    assert ctx.failures[0] == UNSENDABLE
-    assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
-    assert ctx.lost == {ctx.failures[-1]: 3}
+    assert shop.objects == {}
+    assert ctx.failures == [UNSENDABLE]
     assert ctx.warnings == [
-        f"cannot send what may lie in '{where}': not a directory",
-        "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
-        " --data-dir: not a directory",
+        f"cannot send what may lie in '{unsent(data).place}': not a directory",
     ]
-
-
-@virtual(started_at=MORNING)
-async def test_parts_that_find_no_room_on_the_disk_are_lost_and_leave_nothing(
-    tmp_path, monkeypatch
-):
-    def full(*_: object) -> None:
-        raise OSError(28, "never shown")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
-        ctx = await left(tmp_path)
-
-    assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
-    assert ctx.warnings == [
-        "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
-        " --data-dir: no space left on device"
-    ]
-    assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -73,9 +136,8 @@ async def test_parts_that_find_no_room_on_the_disk_are_lost_and_leave_nothing(
 )
 @virtual(started_at=MORNING)
 async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body):
-    await left(tmp_path)
-    folder = tmp_path / unsent(tmp_path).place
-    (folder / "a.parts").write_bytes(body)
+    left_before(tmp_path, "b.parts")
+    file = left_before(tmp_path, "a.parts", body)
 
     sink, shop, ctx = await opened(tmp_path)
     await sink.finish()
@@ -86,7 +148,7 @@ async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body
     ]
     assert ctx.failures == [UNSENDABLE]
     assert ctx.classes == ["misconfigured"]
-    assert files(tmp_path) == [folder / "a.parts"]
+    assert files(tmp_path) == [file]
 
 
 @virtual(started_at=MORNING)
@@ -140,60 +202,39 @@ async def test_a_part_that_is_larger_than_may_be_held_is_not_read(tmp_path):
 
 
 @virtual(started_at=MORNING)
-async def test_a_part_that_is_refused_again_stays_and_holds_up_nothing(tmp_path):
-    await left(tmp_path)
-    [file] = files(tmp_path)
+async def test_a_part_that_is_refused_stays_and_the_log_names_its_file(tmp_path):
+    file = left_before(tmp_path)
+    shop = Shop(context("http://127.0.0.1:1").clock)
+    shop.refused = {FIRST}
 
-    for n in range(2):
-        ctx = context("http://127.0.0.1:1")
-        shop = Shop(ctx.clock)
-        shop.refused = {FIRST}
-        sink, _, ctx = await opened(tmp_path, shop)
-        await sink.write(["new"])
-        await ctx.clock.sleep(5)
+    sink, _, ctx = await opened(tmp_path, shop)
+    await ctx.clock.sleep(5)
 
-        assert len(shop.objects) == 2 - n  # the second part went the first time, and the new one
-        assert set(ctx.failures) == {ASIDE}
-        await sink.finish()
-        place = unsent(tmp_path).place
-        assert ctx.warnings == [
-            f"a part in '{file.name}' in '{place}' of --data-dir is not taken, and stays there: the"
-            " shop refuses this one",
-            f"not uploaded: 1 part with 2 messages (4 bytes); kept in '{place}' of --data-dir for the"
-            " next output with this bucket and prefix",
-        ]
-        assert files(tmp_path) == [file]
-
-    sink, shop, ctx = await opened(tmp_path)
+    assert shop.objects == {SECOND: b"2\n"}
+    assert set(ctx.failures) == {ASIDE}
+    await sink.finish()
+    assert ctx.warnings[0] == (
+        f"a part in 'a.parts' in '{unsent(tmp_path).place}' of --data-dir is not taken, and stays"
+        " there: the shop refuses this one"
+    )
+    assert files(tmp_path) == [file]
+    sink, shop, _ = await opened(tmp_path)
     await sink.finish()
     assert shop.objects == {FIRST: b"0\n1\n"}
-    assert files(tmp_path) == []
 
 
 ASIDE = "a part is set aside and tried again, and others go on: the shop refuses this one"
 
 
 @virtual(started_at=MORNING)
-async def test_a_part_that_is_refused_for_good_is_kept_at_the_end(tmp_path):
-    sink, shop, ctx = await opened(tmp_path)
-    shop.refused = {FIRST}
-    await sink.write([1])
-    await sink.write([2])
-    await sink.finish()
-
-    assert shop.objects == {SECOND: b"2\n"}
-    assert "not uploaded: 1 part with 1 message (2 bytes); kept in" in ctx.warnings[-1]
-    assert len(files(tmp_path)) == 1
-
-
-@virtual(started_at=MORNING)
-async def test_parts_that_a_store_takes_long_to_refuse_do_not_hold_up_the_others(tmp_path):
+async def test_parts_that_a_store_takes_long_to_refuse_do_not_hold_up_the_others():
+    kept = PartsInMemory()
     for name in ("a", "b", "c", "d"):
-        unsent(tmp_path).keep([part(name.encode() * 2, key=f"p/{name}")], MORNING).close()
+        kept.put(entry(name.encode() * 2, key=f"p/{name}"), lambda *_: None)
     ctx = context("http://127.0.0.1:1")
     shop = Slow(ctx.clock, {"p/a", "p/b"})
 
-    sink, _, ctx = await opened(tmp_path, shop)
+    sink, _, ctx = await opened(kept, shop)
     await sink.write(["new"])
     await ctx.clock.sleep(1)
 
@@ -227,7 +268,7 @@ async def test_what_a_killed_process_had_not_finished_is_removed(tmp_path):
 
 @virtual(started_at=MORNING)
 async def test_a_file_that_is_cut_off_while_it_is_sent_is_told_of_and_the_others_go_on(tmp_path):
-    await left(tmp_path)
+    left_before(tmp_path)
     sink, shop, ctx = await opened(tmp_path)
     for file in files(tmp_path):
         os.truncate(file, 10)
@@ -255,8 +296,8 @@ async def test_a_directory_that_was_never_needed_is_not_made(tmp_path):
 
 async def test_no_descriptor_is_left_open(tmp_path):
     async def round() -> None:
-        unsent(tmp_path).keep([part()], MORNING).close()
-        (tmp_path / unsent(tmp_path).place / "b.parts").write_bytes(b"damaged")
+        left_before(tmp_path)
+        left_before(tmp_path, "b.parts", b"damaged")
         found, _ = unsent(tmp_path).parts()
         for each in found:
             assert each.source is not None
