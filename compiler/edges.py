@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, SharedDebt
 
 Arrival = tuple[Any, Any]
 """What arrived, and where from.
@@ -177,3 +177,20 @@ class AwaitingSink(Sink):
         Override where most batches wait for nobody. Raises what `write` does.
         """
         return partial(self.write, batch)
+
+
+class GatheringSink(AwaitingSink):
+    """A sink that gathers what it takes, and hands it over later; it waits for the other side by itself.
+
+    A batch has left the chain when it is taken. Whoever is told of batches that are written hears of it
+    later: what is owed for it is settled when it is handed over, or is where it outlasts the process.
+    `at_once` is 1, and what fails of a write is no outage.
+    """
+
+    @abstractmethod
+    def owe(self, custody: SharedDebt | None) -> None:
+        """Take what is owed for all that is written from now on; None: nothing.
+
+        Who keeps some of it adds one to its ``parts`` for each place, and closes it once for each, or never
+        where it is lost and comes again.
+        """

@@ -114,6 +114,7 @@ class StubContext:
         self.skipped = 0
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
+        self.releases: list[Release | None] = []
         self.link = Link()
         self.comes_again = False
         self.closing: list[Callable[[], Awaitable[None]]] = []
@@ -242,10 +243,17 @@ class StubContext:
         self, count: Callable[[], int], release: Release | None, most: int | None = None
     ) -> None:
         self.holding.append(count)
+        self.releases.append(release)
 
     def release(self) -> int:
         self.released += 1
         return 0
+
+    def let_go(self) -> None:
+        """Have what is held on purpose go, where it may."""
+        for each in self.releases:
+            if each is not None:
+                each()
 
     def held(self) -> int:
         return sum(count() for count in self.holding)

@@ -23,7 +23,7 @@ SECOND = "p/2026-03-01T08-00-00Z-000002.ndjson"
 
 
 async def opened(
-    kept: PartsInMemory | Path, shop: Shop | None = None, **options: Any
+    kept: PartsInMemory | Path | None, shop: Shop | None = None, **options: Any
 ) -> tuple[S3Sink, Shop, StubContext]:
     """Return a sink that is started, its store and its context; what it has kept may be in a directory."""
     place = {"data_dir": kept} if isinstance(kept, Path) else {"parts": kept}

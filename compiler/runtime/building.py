@@ -16,7 +16,7 @@ from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.durablebucket import DurableBucket
-from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.edges import AwaitingSink, GatheringSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
 from headrace.compiler.lowering.chainends import PassWatch
@@ -25,6 +25,7 @@ from headrace.compiler.runtime.bisectingsink import BisectingSink
 from headrace.compiler.runtime.built import BuiltComponents, InputReader
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.gatheringwriter import GatheringWriter
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
 from headrace.compiler.runtime.keptbuckets import StoredFirst
@@ -209,10 +210,12 @@ class Builder:
         place = self.place("outputs", index)
         if isinstance(component, QueuedOutput):
             place.kept_as = kept_as(component, self._config.outputs[:index])
-        sink = self._world.environment.sink(component, place)
+        sink = inner = self._world.environment.sink(component, place)
         if (letters := self._config.letters) is not None and isinstance(sink, AwaitingSink):
             sink = BisectingSink(sink, letters.most_in_a_row)
-        if (retry := component.retrying()) is None:
+        if isinstance(sink, AwaitingSink) and isinstance(inner, GatheringSink):
+            made: Writer = GatheringWriter(sink, place, inner)  # waits and keeps by itself
+        elif (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:
             outage = place.bridging(retry.seconds, "written to again")

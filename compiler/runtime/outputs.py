@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
@@ -33,6 +34,9 @@ WAITING_SECONDS = 2.0
 
 class Writer:
     """One output at work: takes deliveries, drains, finishes once."""
+
+    settles_late: ClassVar[bool] = False
+    """Whether what it has taken may be acknowledged as late as when it is finished."""
 
     def __init__(self, sink: Sink, place: ComponentContext) -> None:
         self.sink = sink

@@ -306,12 +306,27 @@ class Pipeline:
     async def _close(self) -> None:
         self._subscription.dispose()
         try:
-            finishing = (each.finish() for each in self.parts.writers)
-            await asyncio.gather(*finishing, self._opening.disconnect())
+            await self._finish_and_disconnect()
             if self.parts.is_deleted:
                 await self._forget()
         finally:  # also where an output hangs: others wait for what is given back here
             await self._let_go()
+
+    async def _finish_and_disconnect(self) -> None:
+        """Finish the outputs and let go of the brokers, behind those that may have something to tell them."""
+        finishing = [asyncio.ensure_future(each.finish()) for each in self.parts.writers]
+        late = [
+            task
+            for task, each in zip(finishing, self.parts.writers, strict=True)
+            if each.settles_late
+        ]
+
+        async def disconnect() -> None:
+            if late:
+                await asyncio.wait(late)
+            await self._opening.disconnect()
+
+        await asyncio.gather(*finishing, disconnect())
 
     async def _let_go(self) -> None:
         """Give back what its components have, and have others hear no more of it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.durable import nowhere
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.promises import BYTES, MemoryBound, OutputPromises
 from headrace.compiler.edges import AwaitingSink
@@ -293,6 +294,10 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         from headrace.connectors.s3.unsentfolder import UnsentFolder
 
         account = ctx.connection(S3Connection, self.connection).account(ctx)
+        queueing = self.queueing
+        keep = ctx.parts_keep(None if queueing is None else queueing.max_bytes)
+        if queueing is not None and keep is None:
+            raise BuildRefused(nowhere("queue"))
         unsent = None
         if ctx.data_dir is not None:
             unsent = UnsentFolder(
@@ -307,6 +312,6 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
             ctx,
             S3Store(account, ctx),
             unsent,
-            ctx.parts_keep(),
+            keep,
             PartNumbers(bucket_numbers(account.endpoint, account.bucket)),
         )

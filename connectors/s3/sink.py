@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.partskeep import PartsKeep
-from headrace.compiler.delivery import Batch, is_large
-from headrace.compiler.edges import AwaitingSink, QueueFill, Rest
+from headrace.compiler.delivery import Batch, Debt, SharedDebt, is_large
+from headrace.compiler.edges import GatheringSink, QueueFill, Rest
 from headrace.connectors.disk.packing import PACKINGS, packed_name
 from headrace.connectors.disk.partformats import PartFormat
 from headrace.connectors.disk.parts import part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
-from headrace.connectors.s3.objectpart import Content, ObjectPart
+from headrace.connectors.s3.objectpart import OWED_BYTES, Content, ObjectPart
 from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.unsentfolder import UnsentFolder
 from headrace.connectors.s3.uploads import UploadQueue
@@ -39,18 +39,23 @@ class OpenPart:
         """Take the key that it will have, and how it will be compressed: ``none``, or in which way."""
         self._key, self._form, self._packing = key, form, packing
         self._body = BytesIO()
-        self.messages = 0
+        self.messages = self.owed_messages = 0
+        self._owed: list[Debt] = []
 
     @property
     def size(self) -> int:
         """What it takes in memory."""
-        return self._body.tell()
+        return self._body.tell() + OWED_BYTES * len(self._owed)
 
-    def append(self, rows: bytes, messages: int) -> None:
-        """Add a batch, which is encoded already."""
+    def append(self, rows: bytes, messages: int, custody: SharedDebt | None) -> None:
+        """Add a batch, which is encoded already, and what is owed for it."""
         self._body.write(self._form.between if self.messages else self._form.begin)
         self._body.write(rows)
         self.messages += messages
+        if custody is not None:
+            custody.parts += 1
+            self._owed.append(custody)
+            self.owed_messages += messages
 
     def closed(self) -> ObjectPart:
         """Return it as it is to be uploaded."""
@@ -63,13 +68,16 @@ class OpenPart:
             messages=self.messages,
             length=len(body),
             content=Content(body, self._packing),
+            owed=self._owed,
+            owed_messages=self.owed_messages,
         )
 
 
-class S3Sink(AwaitingSink):
+class S3Sink(GatheringSink):
     """Fills one part after the other, and hands them to the upload queue.
 
-    A batch is encoded once, in the pass; it waits only while too much is held.
+    A batch is encoded once, in the pass; it waits only while too much is held. What is owed for it is
+    settled when its part is uploaded or on the disk.
     """
 
     is_confirming = False
@@ -88,8 +96,11 @@ class S3Sink(AwaitingSink):
         self._form = config.form(ctx)
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
-        self._uploads = UploadQueue(store, folder, keep, numbers, ctx)
+        self._uploads = UploadQueue(store, folder, keep, numbers, ctx, config.queueing)
         self._part: OpenPart | None = None
+        self._custody: SharedDebt | None = None
+        # Whoever can wait no longer for what is acknowledged has the part closed.
+        ctx.holds(self._owed_messages, self._close)
         self._timer: TimerHandle | None = None
         self._filled = 0
 
@@ -97,6 +108,13 @@ class S3Sink(AwaitingSink):
         """Ask for the bucket; send what an earlier run could not."""
         await self._store.open(folder_of(self._config.prefix, ""))
         await self._uploads.add_kept()
+
+    def owe(self, custody: SharedDebt | None) -> None:
+        """Owe this for what is added from now on."""
+        self._custody = custody
+
+    def _owed_messages(self) -> int:
+        return 0 if self._part is None else self._part.owed_messages
 
     def begin(self, batch: Batch) -> Rest | None:
         """Add the batch to the part at once, unless too much is held."""
@@ -162,6 +180,7 @@ class S3Sink(AwaitingSink):
             while not self._has_room(len(rows)):
                 if self._uploads.work is None:
                     self._close()
+                self._uploads.make_room()
                 await self._uploads.news.wait()
         finally:
             telling.cancel()
@@ -172,7 +191,7 @@ class S3Sink(AwaitingSink):
     def _add(self, rows: bytes, messages: int) -> None:
         """Add rows to the part, and close it when it is full."""
         part = self._part or self._open()
-        part.append(rows, messages)
+        part.append(rows, messages, self._custody)
         if self._config.rotate.is_full(part.messages):
             self._close()
         elif 2 * part.size > self._bound:

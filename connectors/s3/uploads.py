@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.partskeep import PartsKeep
+from headrace.compiler.component.queuedoutput import QueueOptions
 from headrace.compiler.errors import HeadraceError, Unreachable, class_of
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectkeys import PartNumbers
@@ -52,17 +53,16 @@ class UploadQueue:
         keep: PartsKeep | None,
         numbers: PartNumbers,
         ctx: Context,
-        *,
-        frees: bool = False,
-        drops: bool = False,
+        queueing: QueueOptions | None = None,
     ) -> None:
         """Take where parts lie that an earlier run has left, and the numbers for parts that need another.
 
-        ``keep``: where they are put on the disk; with ``frees`` they leave the memory then, and with
-        ``drops`` the oldest goes where there is no room for what comes.
+        ``keep``: where they are put on the disk. With ``queueing`` they leave the memory then, and where
+        there is no room for what comes the oldest goes, if that is wanted.
         """
+        self._frees = queueing is not None
+        drops = queueing is not None and queueing.when_full == "drop_oldest"
         self._store, self._folder, self._numbers, self._ctx = store, folder, numbers, ctx
-        self._frees = frees
         self.unsent: dict[ObjectPart, None] = {}
         """The parts that wait or are on their way, the oldest first."""
         self._keeper = PartKeeper(
