@@ -291,6 +291,7 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         """Resolve the keys. Asks for nothing yet."""
         from headrace.connectors.s3.objectstore import S3Store
         from headrace.connectors.s3.sink import S3Sink
+        from headrace.connectors.s3.storelater import StoreLater
         from headrace.connectors.s3.unsentfolder import UnsentFolder
 
         account = ctx.connection(S3Connection, self.connection).account(ctx)
@@ -298,6 +299,7 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         keep = ctx.parts_keep(None if queueing is None else queueing.max_bytes)
         if queueing is not None and keep is None:
             raise BuildRefused(nowhere("queue"))
+        store = S3Store(account, ctx)
         unsent = None
         if ctx.data_dir is not None:
             unsent = UnsentFolder(
@@ -310,7 +312,7 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         return S3Sink(
             self,
             ctx,
-            S3Store(account, ctx),
+            store if queueing is None else StoreLater(store, ctx),
             unsent,
             keep,
             PartNumbers(bucket_numbers(account.endpoint, account.bucket)),

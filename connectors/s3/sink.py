@@ -18,6 +18,7 @@ from headrace.connectors.disk.parts import part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
 from headrace.connectors.s3.objectpart import OWED_BYTES, Content, ObjectPart
 from headrace.connectors.s3.objectstore import S3Store
+from headrace.connectors.s3.storelater import StoreLater
 from headrace.connectors.s3.unsentfolder import UnsentFolder
 from headrace.connectors.s3.uploads import UploadQueue
 
@@ -86,7 +87,7 @@ class S3Sink(GatheringSink):
         self,
         config: S3Output,
         ctx: Context,
-        store: S3Store,
+        store: S3Store | StoreLater,
         folder: UnsentFolder | None,
         keep: PartsKeep | None,
         numbers: PartNumbers,

@@ -23,6 +23,7 @@ from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.partkeeper import DROPPED, PartKeeper
 from headrace.connectors.s3.partsleft import amount, tell_of_the_rest
 from headrace.connectors.s3.retries import AT_ONCE, MOST_BYTES, RetryQueue, within
+from headrace.connectors.s3.storelater import StoreLater
 from headrace.connectors.s3.unsentfolder import UnsentFile, UnsentFolder, reason
 
 # A pipeline has 3.5 s to end, and 1 s if something else took them.
@@ -48,7 +49,7 @@ class UploadQueue:
 
     def __init__(
         self,
-        store: S3Store,
+        store: S3Store | StoreLater,
         folder: UnsentFolder | None,
         keep: PartsKeep | None,
         numbers: PartNumbers,
