@@ -102,7 +102,7 @@ def in_memory(config: PipelineConfig, readers: Iterable[tuple[str, Input]]) -> I
                     if lost[id(each)].under_way
                 ),
                 *(replace(each, state="held") for each in held if goes),
-                *in_outputs,
+                *(in_outputs if goes else ()),
             ]
         ),
         let_go_early=_summed(held),
@@ -143,7 +143,7 @@ def _unbounded(holder: Holder) -> str:
 
 
 def _in_outputs(outputs: Iterable[Output]) -> Iterator[Amount]:
-    """Yield what counts as written and is in memory alone."""
+    """Yield what they gather in memory."""
     for each in outputs:
         if (held := each.promised().held) is not None:
             yield Amount.bounded(held.given(each))

@@ -209,7 +209,7 @@ class OutputPromises(Promises):
         "written": "written when {}",
         "away": "while the other side is away: {}",
         "twice": "comes twice: {}",
-        "held": "written and in memory alone: {}",
+        "held": "gathered, and in memory: {}",
     }
 
     written: str
@@ -219,7 +219,7 @@ class OutputPromises(Promises):
     twice: str
     """What comes twice."""
     held: MemoryBound | None = None
-    """What counts as written and is in memory alone."""
+    """What it gathers in memory: lost by a kill, unless its inputs bring it again."""
 
     def texts(self, component: Promising) -> Iterator[tuple[str, str]]:
         """Yield what it counts as written, and what it holds if it holds something."""

@@ -313,7 +313,7 @@ class Pipeline:
             await self._let_go()
 
     async def _finish_and_disconnect(self) -> None:
-        """Finish the outputs and let go of the brokers, behind those that may have something to tell them."""
+        """Finish the outputs, then let go of the brokers, where those may have to tell them something."""
         finishing = [asyncio.ensure_future(each.finish()) for each in self.parts.writers]
         late = [
             task

@@ -183,10 +183,13 @@ def _key(ctx: Context, secret: Secret, name: str) -> str:
 
 OUTPUT = OutputPromises(
     row="output",
-    written="it is in the part that is being filled, **in memory**",
-    away="a part is tried again until it is uploaded, and others fill; one that is refused alone is set"
-    " aside; with `max_buffered_bytes` held the pipeline waits",
-    twice="nothing (a part that is there is not sent again)",
+    written="its part is uploaded, or on the disk (with `--data-dir`); it is **in memory** until then, and"
+    " holds up nobody",
+    away="a part is tried again until it is uploaded, and others fill; with `--data-dir` those that wait"
+    " are on the disk as well; one that is refused alone is set aside; with `max_buffered_bytes` held the"
+    " pipeline waits, with `queue` not before as much as that says is on the disk",
+    twice="what was uploaded moments before a kill, if the input brings it again (a part that is there is"
+    " not sent again)",
     held=MemoryBound("max_buffered_bytes", BYTES, "in parts"),
 )
 
@@ -201,10 +204,14 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     A part that cannot be uploaded is tried again until it is, while the next ones fill; one that the
     store refuses, and not the others, holds up none of them. When `max_buffered_bytes` are held, the
-    pipeline waits. So a batch counts as written when it is in a part: what is not uploaded yet is
-    lost when the process is killed. What cannot be uploaded when the pipeline ends is kept below
-    ``--data-dir``, and sent when an output with the same bucket and prefix starts; without that
-    directory it is lost, and the log says how much that is.
+    pipeline waits. A batch counts as written when its part is uploaded: until then an input that is
+    durable, or acknowledges on delivery, brings it again after a kill; what comes by any other input is
+    lost by one. With ``--data-dir`` parts that wait are in the store there after some seconds, and so
+    is what cannot be uploaded when the pipeline ends: they count as written then, and are uploaded
+    when the output starts again. Without that directory they are lost, and the log says how much that is.
+
+    With `queue` parts leave the memory as they are stored, and the pipeline waits when `max_bytes` of
+    them are on the disk, or the oldest goes.
     """
 
     drivers = ("headrace.connectors.s3.objectstore",)
@@ -245,7 +252,8 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     )
     max_buffered_bytes: int = option(
         Integer(min=MIB, max=64 * 1024 * MIB),
-        "Most that parts may hold in memory together; one is closed when it holds half of that.",
+        "Most that parts may hold in memory together; one is closed when it holds half of that. Each batch"
+        " that an input is to be told of counts 256 bytes more.",
         default=64 * MIB,
         additive=True,
     )

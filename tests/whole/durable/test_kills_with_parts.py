@@ -19,10 +19,10 @@ from tests.whole.figures import Figure
 from tests.whole.linking import Json, kept
 from tests.whole.stores.kinds.every import S3
 
+pytestmark = pytest.mark.long
+
 KILLS = int(os.environ.get("KILLS", "10"))
 """How often the server is killed."""
-FEW = 3
-"""The same, where it is not to take long."""
 CLIENTS = 8
 PART = 50
 """Messages of a part."""
@@ -81,17 +81,7 @@ class Lake:
         assert twice <= kills * UNDER_WAY * PART
 
 
-def test_whatever_was_answered_is_uploaded(tmp_path: Path, figure: Figure) -> None:
-    with S3Server(tmp_path / "s3") as store:
-        lake = Lake(tmp_path / "headrace", store)
-        for _ in range(FEW):
-            lake.killed_under_load()
-
-        lake.check(figure, FEW)
-
-
-@promise("s3.output.kill", "s3.output.written")
-@pytest.mark.long
+@promise("s3.output.written", "s3.output.twice", "http.durable.kill")
 def test_whatever_was_answered_is_uploaded_however_often_it_is_killed(
     tmp_path: Path, figure: Figure
 ) -> None:
@@ -103,8 +93,7 @@ def test_whatever_was_answered_is_uploaded_however_often_it_is_killed(
         lake.check(figure, KILLS)
 
 
-@promise("s3.output.kill", "s3.output.away")
-@pytest.mark.long
+@promise("s3.output.away", "delivery.queue.starts")
 @pytest.mark.parametrize("queue", [None, True])
 def test_whatever_was_answered_is_uploaded_though_the_store_is_away_over_kills(
     tmp_path: Path, queue: bool | None, figure: Figure
