@@ -59,7 +59,9 @@ def test_what_an_output_gathers_is_lost_unless_it_comes_again():
     dummy = "{type: dummy, duration: 1}"
     assert said(told(KAFKA, outputs=s3).kill_loses) == []
     assert "1 MiB in parts" in said(told(dummy, outputs=s3).kill_loses)
-    assert "2 x (1 MiB in parts)" in said(told(f"{KAFKA}, {dummy}", outputs=f"{s3}, {s3}").kill_loses)
+    assert "2 x (1 MiB in parts)" in said(
+        told(f"{KAFKA}, {dummy}", outputs=f"{s3}, {s3}").kill_loses
+    )
 
 
 @pytest.mark.parametrize("name", ["brokers", "stores"])
