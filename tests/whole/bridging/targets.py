@@ -112,9 +112,12 @@ class ClickHouseTarget(StoreTarget):
 
 
 class S3Target(StoreTarget):
-    """Lines are in objects, whose names tell no order."""
+    """Lines are in objects, whose names tell no order. A part is not open for long."""
 
     is_ordered = False
+
+    def output(self, **options: Any) -> Json:
+        return super().output(rotate={"max_rows": 20, "interval_secs": 1}, **options)
 
 
 class BrokerTarget(Target):

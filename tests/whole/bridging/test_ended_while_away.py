@@ -45,7 +45,7 @@ def test_who_ends_meanwhile_loses_nothing(
     folder = tmp_path / "headrace"
     with Aside() as aside, targets(aside, tmp_path) as every:
         given = options(folder, kafka, every)
-        # What lies in an open part of `s3` goes with a kill, as its own tests show.
+        # `s3` waits by itself: it has no such figure.
         all_of_them = [each for each in every if each.name != "s3"]
         config = [pipeline(each, topic) for each in all_of_them]
         load = Load(aside, KAFKA, kafka, topic, rate=RATE)

@@ -51,17 +51,15 @@ def is_empty(server: Server) -> bool:
 def test_kills_and_a_stop_while_all_are_away_lose_nothing(tmp_path: Path, figure: Figure) -> None:
     """What comes twice is what the input brings twice, which the files show, and what was on the wire."""
     with Aside() as aside, targets(aside, tmp_path) as every:
-        # What lies in an open part of `s3` goes with a kill, as its own tests show.
-        all_of_them = [each for each in every if each.name != "s3"]
-        outputs = [filing("out"), *(each.output(queue={}) for each in all_of_them)]
+        outputs = [filing("out"), *(each.output(queue={}) for each in every)]
         config = [pipeline(outputs=outputs)]
-        lives = Lives(tmp_path / "headrace", config, connections=connections(all_of_them))
+        lives = Lives(tmp_path / "headrace", config, connections=connections(every))
         posts = Steadily()
         with lives.life() as server, posts.posting(server):
             posts.wait_for_more(EACH)
-            for each in all_of_them:
+            for each in every:
                 wait_for_all(each, posts.confirmed[:EACH])
-            leave(all_of_them)
+            leave(every)
             missed = posts.offered
             posts.wait_for_more(EACH)
             kill(server)
@@ -78,14 +76,14 @@ def test_kills_and_a_stop_while_all_are_away_lose_nothing(tmp_path: Path, figure
         with lives.life() as server:
             with posts.posting(server):
                 posts.wait_for_more(EACH)
-            come_back(server, all_of_them)
-            for each in all_of_them:  # some are in the midst of what has waited then
+            come_back(server, every)
+            for each in every:  # some are in the midst of what has waited then
                 wait_until(partial(has_from, each, missed), f"what {each.name} has missed", PATIENT)
             assert server.stop() == 0
         with lives.life() as server:
             with posts.posting(server):
                 posts.wait_for_more(EACH)
-            for each in all_of_them:
+            for each in every:
                 wait_for_all(each, posts.confirmed)
             wait_until(partial(is_empty, server), "queues that are empty")
             lost = figure_of(server, "headrace_messages_lost_total", pipeline=PIPELINE)
@@ -98,7 +96,7 @@ def test_kills_and_a_stop_while_all_are_away_lose_nothing(tmp_path: Path, figure
         figure("posted", len(posts.confirmed))
         figure("files", f"{filed.total() - len(filed)} twice")
         assert [number for number in filed if number >= killed and filed[number] > 1] == []
-        for each in all_of_them:
+        for each in every:
             arrived = each.arrived()
             again = arrived.counts - filed
             figure(each.name, f"{again.total()} more often than in the files, {late(arrived)} late")
