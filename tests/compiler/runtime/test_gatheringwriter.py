@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from headrace.compiler.clock import run_virtual
+from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.delivery import BATCHES_UNDER_WAY, Batch, SharedDebt
-from headrace.compiler.edges import GatheringSink
+from headrace.compiler.edges import Arrival, GatheringSink, Source
 from headrace.compiler.errors import BatchFailed
 from tests.stand_ins import Kept, Told, batches, does, engine, pipeline, reads, run, takes
+from tests.virtual import virtual
 
 
 class Gathering(GatheringSink):
@@ -121,3 +124,60 @@ def test_an_output_that_writes_at_once_does_not_acknowledge_for_one_that_gathers
     before, after, _ = acknowledged([batches(["a"])], Gathering(), Kept())
 
     assert (before, after) == ([], [0])
+
+
+class Broker(Source):
+    """A broker that hears nothing any more once its reader is closed."""
+
+    is_raw = False
+    connects = True
+
+    def __init__(self) -> None:
+        self._stopping = asyncio.Event()
+        self.acknowledged: list[Any] = []
+        self.has_hung_up = False
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        try:
+            yield ()
+            yield batches(["a"], ["b"])
+            await self._stopping.wait()
+            yield ()
+        finally:
+            self.has_hung_up = True
+
+    def stop(self) -> bool:
+        self._stopping.set()
+        return False
+
+    def acknowledge(self, origins: Sequence[Any]) -> None:
+        if not self.has_hung_up:
+            self.acknowledged += origins
+
+
+class Lasting(Gathering):
+    """Takes a second to hand over at the end."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def finish(self) -> None:
+        await self._clock.sleep(1)
+        await super().finish()
+
+
+@virtual
+async def test_the_broker_is_let_go_of_when_it_has_heard_of_what_is_handed_over_at_the_end() -> (
+    None
+):
+    it = engine()
+    broker = Broker()
+    given = reads(broker, acknowledges=True, ack="on_delivery")
+    await run(it, pipeline("p", [given], [], [takes(Lasting(it.clock))]))
+    await it.clock.sleep(1)
+
+    await it.close()
+
+    assert broker.acknowledged == [0, 1]
+    assert broker.has_hung_up

@@ -123,3 +123,27 @@ def test_a_durable_input_that_is_full_of_an_open_part_has_it_uploaded(
         assert server.metric("headrace_messages_lost_total", pipeline=PIPELINE) == 0
         assert server.stop() == 0
     assert uploaded(store) == [*range(count)]
+
+
+@promise("delivery.queue.stop")
+@pytest.mark.parametrize("is_away", [False, True])
+@pytest.mark.parametrize("queue", [{}, {"queue": {}}])
+def test_after_a_stop_in_order_nothing_comes_twice(
+    tmp_path: Path, store: S3Server, queue: dict[str, Any], is_away: bool
+) -> None:
+    config = pipeline(outputs=[S3.output("lake", LAKE, rotate=HOUR, **queue)])
+    many = lives(tmp_path, store, [config])
+    with many.life() as server:
+        if is_away:
+            store.kill()
+        for number in (1, 2, 3):
+            assert server.post(PIPELINE, {"n": number}).status == 202
+        assert server.stop() == 0
+    if is_away:
+        store.start()
+
+    with many.life() as server:
+        assert server.post(PIPELINE, {"n": 4}).status == 202
+        assert server.stop() == 0
+
+    assert uploaded(store) == [1, 2, 3, 4]
