@@ -138,10 +138,11 @@ class PartKeeper:
     async def _copy(self, part: ObjectPart) -> None:
         if part.compressing is not None:
             await asyncio.wait([part.compressing])
-        assert part.content is not None
-        entry = await entry_of(head_of(part), part.content.body, self._clock)
+        entry = None
+        if part.content is not None:  # else it was uploaded meanwhile
+            entry = await entry_of(head_of(part), part.content.body, self._clock)
         del self._copying[part]
-        if part.is_over:
+        if part.is_over or entry is None:
             self._look()
         else:
             self._put(part, entry)

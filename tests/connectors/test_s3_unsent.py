@@ -248,6 +248,22 @@ async def test_what_is_to_be_compressed_is_compressed_once():
 
 
 @virtual(started_at=MORNING)
+async def test_what_is_uploaded_while_it_is_being_compressed_for_the_disk_is_not_kept():
+    kept = PartsInMemory()
+    sink, shop, ctx = await opened(kept, compression="gzip", queue={})
+    await sink.write([1])
+    [part] = sink._uploads.unsent
+
+    sink._uploads.make_room()  # waits for the same compression as the upload
+    await ctx.clock.sleep(1)
+
+    assert part.is_over
+    assert (len(shop.objects), kept.parts) == (1, {})
+    async with ctx.clock.timeout(10):
+        await sink.finish()
+
+
+@virtual(started_at=MORNING)
 async def test_a_part_is_told_from_others_by_what_it_was_known_by_before():
     kept = PartsInMemory()
     kept.put(entry(b"1\n", token="abc", upload=(FIRST, "upload-1")), lambda *_: None)
