@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from headrace.connectors.s3.partkeeper import LATE_SECONDS
+from headrace.connectors.s3.partkeeper import LATE_SECONDS, PartKeeper
 from headrace.connectors.s3.partsleft import LOST
 from tests.partsinmemory import PartsInMemory
 from tests.s3_filling import MIB, QUARTER
-from tests.s3_keeping import FIRST, MORNING, SECOND, entry, left, opened
+from tests.s3_keeping import FIRST, MORNING, SECOND, entry, left, opened, part
 from tests.s3_sides import Shop, context
 from tests.virtual import virtual
 
@@ -247,20 +247,19 @@ async def test_what_is_to_be_compressed_is_compressed_once():
     assert len(shop.objects[sent.key]) < size < 5000
 
 
-@virtual(started_at=MORNING)
-async def test_what_is_uploaded_while_it_is_being_compressed_for_the_disk_is_not_kept():
-    kept = PartsInMemory()
-    sink, shop, ctx = await opened(kept, compression="gzip", queue={})
-    await sink.write([1])
-    [part] = sink._uploads.unsent
+@virtual
+async def test_what_is_uploaded_before_it_is_on_its_way_to_the_disk_is_not_kept():
+    kept, told = PartsInMemory(), []
+    ctx = context("http://127.0.0.1:1")
+    keeper = PartKeeper(kept, ctx, [], kept=told.append, drop=None)
+    uploaded = part()
 
-    sink._uploads.make_room()  # waits for the same compression as the upload
-    await ctx.clock.sleep(1)
+    keeper.keep([uploaded])
+    uploaded.is_over, uploaded.content = True, None
 
-    assert part.is_over
-    assert (len(shop.objects), kept.parts) == (1, {})
     async with ctx.clock.timeout(10):
-        await sink.finish()
+        await keeper.ended()
+    assert (kept.parts, told) == ({}, [])
 
 
 @virtual(started_at=MORNING)
@@ -271,9 +270,9 @@ async def test_a_part_is_told_from_others_by_what_it_was_known_by_before():
     shop.refused = {FIRST}
 
     sink, _, _ = await opened(kept, shop)
-    [part] = sink._uploads.unsent
+    [found] = sink._uploads.unsent
 
-    assert (part.key, part.token, part.upload, part.messages) == (
+    assert (found.key, found.token, found.upload, found.messages) == (
         FIRST,
         "abc",
         (FIRST, "upload-1"),
