@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
@@ -88,7 +88,7 @@ from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.keptqueue import KeptQueue
+    from headrace.compiler.runtime.keptqueue import KeptLent
     from headrace.compiler.store.group import Group
 
 log = logging.getLogger("headrace.pipeline")
@@ -468,9 +468,9 @@ class ComponentContext:
             raise BuildRefused(fault)
         return storage
 
-    def keeps(self, queue: KeptQueue) -> None:
+    def keeps(self, lent: KeptLent[Any]) -> None:
         """Take note of what is kept on the disk for the component."""
-        self._parts.kept.append(queue)
+        self._parts.kept.append(lent)
 
     def keep(self, target: str, bounds: KeepBounds, format: PayloadFormat | None) -> KeptSource:
         return StoredBatches(self.storage, self, target, bounds, format)

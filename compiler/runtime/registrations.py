@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Release
 from headrace.compiler.component.families import Stage
@@ -21,7 +21,7 @@ from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.redaction import Hidden
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.keptqueue import KeptQueue
+    from headrace.compiler.runtime.keptqueue import KeptLent
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Registrations:
     tell: Callable[[NamedEvent], None] = field(default=lambda _: None)
     """Tells whoever listens that a component waits or goes on, or of dead letters."""
 
-    kept: list[KeptQueue] = field(default_factory=list)
+    kept: list[KeptLent[Any]] = field(default_factory=list)
     """What its components keep on the disk."""
     letters: DeadLetters | None = None
     """What puts down what cannot be done, where its pipeline says so."""

@@ -152,8 +152,8 @@ class Storage:
     ) -> None:
         """Take the directory of all files, None: there is none.
 
-        What is not ``is_real`` is in memory, on what ``disk`` returns if it is to outlive this. ``hear`` is told
-        of each change of the state of the store, and of damage.
+        What is not ``is_real`` is in memory, on what ``disk`` returns if it is to outlive this. ``hear`` is
+        told of each change of the state of the store, and of damage.
         """
         self._clock, self._settings, self._is_real, self._disk = clock, settings, is_real, disk
         self._hear = hear
