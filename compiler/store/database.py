@@ -151,6 +151,8 @@ class Database:
         only_read = (
             "" if file is None or not is_only_read else f"{file.absolute().as_uri()}?mode=ro"
         )
+        self._alive = 0
+        """The second of which was said last that the process had not ended."""
         self._is_ours = connection is None
         self._run: sqlite3.Connection = connection or sqlite3.connect(
             only_read or file or ":memory:",
@@ -369,8 +371,13 @@ class Database:
         self._run.execute("UPDATE store SET clean = 0, alive = ?", (int(self._now()),))
 
     def mark_alive(self) -> None:
-        """Say that the process has not ended until now."""
-        self._run.execute("UPDATE store SET alive = ?1 WHERE alive IS NOT ?1", (int(self._now()),))
+        """Say that the process has not ended until now, once a second.
+
+        Where that is undone it is a second late, which nobody goes by: see `BLAMED_SECONDS`.
+        """
+        if (now := int(self._now())) != self._alive:
+            self._alive = now
+            self._run.execute("UPDATE store SET alive = ?1 WHERE alive IS NOT ?1", (now,))
 
     def checkpoint(self) -> None:
         """Have all that is in the log in the database, and the log empty."""

@@ -163,7 +163,7 @@ class Changes:
     @property
     def bytes(self) -> int:
         """How many bytes of payloads, letters and buckets there are."""
-        payloads = sum(len(payload) for row in self.rows for payload in row.payloads)
+        payloads = sum(sum(map(len, row.payloads)) for row in self.rows)
         letters = sum(letter.size for letter in self.letters)
         rests = sum(len(rest.body) for rest in self.rests)
         return payloads + letters + rests + sum(each.bytes for each in self.remembered)

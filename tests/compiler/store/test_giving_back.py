@@ -300,3 +300,34 @@ async def test_a_queue_of_a_closed_store_can_be_closed(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     assert (await queue(store)).entries == 10
     await store.close()
+
+
+@virtual
+async def test_the_numbers_of_what_had_left_are_not_used_again(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    journal = await filled(store, numbered(5), numbered(10))
+    await read(journal)
+    journal.let_go([*range(5), *range(10, 15)])
+    await journal.close()
+    await store.close()
+
+    again = await queue(store := await opened(tmp_path))
+
+    assert ([each.number for each in await read(again)], again.next_number) == ([*range(5, 10)], 15)
+    await store.close()
+
+
+@virtual
+async def test_a_queue_goes_on_after_a_kill_where_a_commit_both_wrote_and_let_go(
+    tmp_path: Path,
+) -> None:
+    store = await opened(tmp_path)
+    journal = await filled(store, numbered(3))
+    journal.let_go([each.number for each in await read(journal)])
+    await journal.append(b"3").stored()
+    kill(store)
+
+    again = await queue(store := await opened(tmp_path))
+
+    assert ([each.number for each in await read(again)], again.next_number) == ([3], 4)
+    await store.close()
