@@ -81,19 +81,19 @@ class Clock:
 
     def now(self) -> datetime:
         """Return the wall time, aware, in UTC."""
-        return EPOCH + self._micros() * MICROSECOND
+        return EPOCH + self.micros() * MICROSECOND
 
     def seconds(self) -> float:
         """Return the wall time as seconds since 1970."""
-        return self._micros() / 1e6
+        return self.micros() / 1e6
 
     def micros(self) -> int:
         """Return the wall time as whole microseconds since 1970."""
-        return self._micros()
+        return self._origin + round(self.monotonic() * 1e6)
 
     def millis(self) -> int:
         """Return the wall time as whole milliseconds since 1970."""
-        return self._micros() // 1000
+        return self.micros() // 1000
 
     def at(self, monotonic: float) -> datetime:
         """Return the wall time of a reading of `monotonic`."""
@@ -109,7 +109,7 @@ class Clock:
 
     def timestamp(self) -> str:
         """Return the wall time as RFC 3339 in UTC: ``2026-01-01T00:00:00.000000+00:00``."""
-        second, micros = divmod(self._micros(), 1_000_000)
+        second, micros = divmod(self.micros(), 1_000_000)
         if second != self._second:  # asked per batch: the calendar is consulted once a second
             self._second = second
             self._second_text = (EPOCH + timedelta(seconds=second)).isoformat()[:19]
@@ -135,9 +135,6 @@ class Clock:
     def scheduler(self) -> SchedulerBase:
         """The Rx scheduler over this clock. One per clock: a pipeline knows one time."""
         return _scheduling()(self._loop, self)
-
-    def _micros(self) -> int:
-        return self._origin + round(self.monotonic() * 1e6)
 
 
 @cache

@@ -17,8 +17,8 @@ from headrace.compiler.runtime.wayin import NoRoom
 STORED_SECONDS = 5.0
 """How long a commit may take until whoever waits for it is told that it does. It may come all the same."""
 
-TellStored = Callable[[HeadraceError | None], None]
-"""Is told that something is stored, or why it is not."""
+TellStored = Callable[[int, HeadraceError | None], None]
+"""Is told that something is stored, of how many messages, or why it is not."""
 
 
 class CommitWaiters:
@@ -26,7 +26,9 @@ class CommitWaiters:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: list[TellStored] = []
+        self.waiting: list[tuple[TellStored, int]] = []
+        """Those who are told, and of how many messages. Added to while `is_awaited`, else by `add`."""
+        self.is_awaited = False
         self._timer: asyncio.TimerHandle | None = None
         self.is_late = False
         """Whether those who waited were told that it takes too long."""
@@ -35,23 +37,25 @@ class CommitWaiters:
         self.arrivals = self.bytes = 0
         """How many arrivals are committed with it, and how many bytes they count as."""
 
-    def add(self, tell: TellStored) -> None:
-        """Have somebody told when it has ended, or takes too long; at once, if that is known."""
+    def add(self, tell: TellStored, count: int) -> None:
+        """Have somebody told of so many messages when it has ended, or takes too long; at once, if so."""
         if self._has_ended:
-            tell(self._cause)
+            tell(count, self._cause)
             return
         if self._timer is None:
             self._timer = self._clock.call_later(STORED_SECONDS, self._late)
-        self._waiting.append(tell)
+            self.is_awaited = True
+        self.waiting.append((tell, count))
 
     def end(self, cause: HeadraceError | None) -> None:
         """Tell all of them that it is committed, or why it is not."""
         self._has_ended, self._cause = True, cause
+        self.is_awaited = False
         if self._timer is not None:
             self._timer.cancel()
-        waiting, self._waiting = self._waiting, []
-        for tell in waiting:
-            tell(cause)
+        waiting, self.waiting = self.waiting, []
+        for tell, count in waiting:
+            tell(count, cause)
 
     def _late(self) -> None:
         self.is_late = True
@@ -71,12 +75,16 @@ class BeingStored:
 
     def then(self, tell: TellStored) -> None:
         """Have somebody told, once."""
-        self._waiters.add(tell)
+        waiters = self._waiters
+        if waiters.is_awaited:
+            waiters.waiting.append((tell, self.count))
+        else:
+            waiters.add(tell, self.count)
 
     def __await__(self) -> Generator[Any, None, int]:
         outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def tell(cause: HeadraceError | None) -> None:
+        def tell(_: int, cause: HeadraceError | None) -> None:
             if outcome.done():  # who waited has left
                 return
             if cause is None:

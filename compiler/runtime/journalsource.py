@@ -35,7 +35,7 @@ log = logging.getLogger("headrace.store")
 
 STUCK_SECONDS = 1.0
 """How long nothing moves where there is no room until buffers hand on what they hold."""
-AT_ONCE = 16
+AT_ONCE = 64
 """Entries that are handed on at once, of an input that makes no larger batches."""
 LEAST_BYTES = ROW_BYTES + WIDTH
 """What an entry takes on the disk beside itself, where it comes alone."""
@@ -53,6 +53,8 @@ class JournalSource(Source):
     ) -> None:
         """Take where it is kept, and how much of it may be."""
         self._place, self._clock, self._max_bytes = place, place.clock, max_bytes
+        self._largest = max_bytes - LEAST_BYTES
+        """Bytes of an entry that can be kept at all."""
         self._kept = KeptQueue(storage, place, target, "journal", max_bytes)
         self._is_stopped = self._drains = False
         self._storing = self._storing_bytes = 0
@@ -79,17 +81,11 @@ class JournalSource(Source):
         borrowed = self._kept.borrowed
         return borrowed is not None and borrowed.is_full
 
-    def _fit(self, entry: bytes) -> None:
-        """Look whether an entry can be kept at all.
-
-        Raises:
-            TooLargeToKeep: it is larger than all that may be kept.
-        """
-        if len(entry) + LEAST_BYTES > self._max_bytes:
-            raise TooLargeToKeep(
-                f"the body takes {len(entry) + LEAST_BYTES:,} bytes, and at most"
-                f" {self._max_bytes:,} may be kept (max_bytes of 'durable')"
-            )
+    def _too_large(self, entry: bytes) -> TooLargeToKeep:
+        return TooLargeToKeep(
+            f"the body takes {len(entry) + LEAST_BYTES:,} bytes, and at most"
+            f" {self._max_bytes:,} may be kept (max_bytes of 'durable')"
+        )
 
     @abstractmethod
     def put(self, payload: Any, about: dict[str, Any]) -> BeingStored:
@@ -101,7 +97,8 @@ class JournalSource(Source):
         """
 
     def _put(self, entry: bytes, made: Any, count: int) -> BeingStored:
-        self._fit(entry)
+        if len(entry) > self._largest:
+            raise self._too_large(entry)
         if self._kept.borrowed is None:
             raise self._not_taken(self._kept.why or "what it kept is not taken over yet")
         return self._append(self._kept.borrowed, entry, made, count, len(entry))
@@ -128,11 +125,12 @@ class JournalSource(Source):
                 self._release_if_stuck(journal)
             raise self._not_taken(str(cause)) from cause
         journal.is_full = False
-        if group is not self._group:
-            self._group, self._waiters = group, CommitWaiters(self._clock)
-            self._commits.append(self._waiters)
-            group.tell.append(partial(self._ended, group, self._waiters))
         waiters = self._waiters
+        if group is not self._group:
+            self._group = group
+            waiters = self._waiters = CommitWaiters(self._clock)
+            self._commits.append(waiters)
+            group.tell.append(partial(self._ended, group, waiters))
         waiters.arrivals += 1
         waiters.bytes += size
         self._storing += 1
@@ -233,8 +231,13 @@ class JournalSource(Source):
 
     def acknowledge(self, origins: Sequence[StoredOrigin | StoredEntry]) -> None:
         """Keep what has left the outputs no longer."""
-        if self._kept.borrowed is not None:
-            self._kept.borrowed.journal.let_go([origin.number for origin in origins])
+        borrowed = self._kept.borrowed
+        if borrowed is None:
+            return
+        if len(origins) == 1:
+            borrowed.journal.let_go_of(origins[0][0])
+        else:
+            borrowed.journal.let_go([origin[0] for origin in origins])
 
     def comes_again(self) -> bool:
         """Return True: it is kept."""

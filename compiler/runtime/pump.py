@@ -23,7 +23,6 @@ from reactivex.disposable import Disposable
 from headrace.compiler.delivery import (
     BATCHES_UNDER_WAY,
     Acknowledgement,
-    Batch,
     Debt,
     Delivery,
     Several,
@@ -301,7 +300,12 @@ class Pump:
             except asyncio.CancelledError:
                 self._leave(chain((unpacked,), rest))
                 raise
-            custody = self._custody(batch, origins) if self._acknowledges else None
+            custody: Debt | None = None
+            if self._acknowledges:
+                if self._on_delivery and batch:  # when all of it has left the outputs
+                    custody = Acknowledgement(partial(self._acknowledge, origins))
+                else:
+                    self._acknowledge(origins)
             if not batch:
                 continue
             window.take()
@@ -328,13 +332,6 @@ class Pump:
             self._unsent = [self._unpacking.count(batch) for batch, _ in left]
         elif self._source.takes_back:
             self._source.take_back([origin for _, origins in left for origin in origins])
-
-    def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
-        """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""
-        if self._on_delivery and batch:
-            return Acknowledgement(lambda: self._acknowledge(origins))
-        self._acknowledge(origins)
-        return None
 
     def _acknowledge_when_kept(
         self, acknowledge: Callable[[Sequence[Any]], None], origins: Sequence[Any]

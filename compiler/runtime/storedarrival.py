@@ -47,7 +47,9 @@ def packed(
     payload: bytes | bytearray, about: dict[str, Any], at: int, *, is_json: bool = False
 ) -> bytes:
     """Return what is put into the journal."""
-    told = encode(about) if about else b""
+    if not about:
+        return _HEAD.pack(is_json, at, 0) + payload
+    told = encode(about)
     return b"".join((_HEAD.pack(is_json, at, len(told)), told, payload))
 
 

@@ -27,8 +27,8 @@ from headrace.compiler.largejson import (
     takes_long,
 )
 from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored
-from headrace.compiler.runtime.journalsource import JournalSource
-from headrace.compiler.runtime.storage import BorrowedJournal, Storage
+from headrace.compiler.runtime.journalsource import SMALL, JournalSource
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedarrival import packed, payload_of
 from headrace.compiler.runtime.wayin import PostBody, at_once
 
@@ -86,12 +86,16 @@ class StoredBatches(JournalSource, KeptSource):
             raise self._not_taken("it is being stopped")
         if self._storing >= self._most_arrivals:
             raise self._not_taken("too many posts wait to be stored")
-        if not self.has_room_for(size):
+        if self._storing_bytes + size > self._most_bytes and not self.has_room_for(size):
             raise self._not_taken("too many bytes wait to be stored")
         entry = packed(payload, about, self._clock.micros(), is_json=is_json)
-        self._fit(entry)
-        if self._kept.borrowed is not None:
-            return self._append(self._kept.borrowed, entry, batch, len(batch), size)
+        if len(entry) > self._largest:
+            raise self._too_large(entry)
+        if (borrowed := self._kept.borrowed) is not None:
+            count = len(batch)
+            is_small = count <= KEPT_MESSAGES and batch.__class__ is list
+            made = batch if is_small else self._held(batch, size)
+            return self._append(borrowed, entry, made, count, size)
         if self._kept.why:
             raise self._not_taken(self._kept.why)
         return self._stored_later(entry, batch, size)
@@ -99,7 +103,7 @@ class StoredBatches(JournalSource, KeptSource):
     def put(self, payload: Batch, about: dict[str, Any]) -> BeingStored:
         """Have messages stored that arrived together; see `JournalSource.put`."""
         entry = packed(encode(payload), about, self._clock.micros(), is_json=True)
-        return self._put(entry, payload, len(payload))
+        return self._put(entry, self._held(payload, len(entry)), len(payload))
 
     async def _stored_later(self, entry: bytes, batch: Batch, size: int) -> int:
         """Store it as soon as the journal is open: the run before may have it yet."""
@@ -113,19 +117,18 @@ class StoredBatches(JournalSource, KeptSource):
             self._count(-1, -size)
         if self._kept.borrowed is None or self._is_stopped:
             raise self._not_taken(self._kept.why or "it is being stopped")
-        return await self._append(self._kept.borrowed, entry, batch, len(batch), size)
+        made = self._held(batch, size)
+        return await self._append(self._kept.borrowed, entry, made, len(batch), size)
 
-    def _append(
-        self, journal: BorrowedJournal, entry: bytes, made: Batch, count: int, size: int
-    ) -> BeingStored:
-        """Have a batch stored; hold on to it where that is worth it and there is room."""
-        held: Batch | None = made if count <= KEPT_MESSAGES else None
-        if isinstance(held, DecodedBatch):
+    def _held(self, batch: Batch, size: int) -> Batch | None:
+        """Return a batch that is held on to until it is stored, where that is worth it; else None."""
+        if len(batch) > KEPT_MESSAGES:
+            return None
+        if isinstance(batch, DecodedBatch):
             if self._large and self._large + size > self._most_bytes:
-                held = None  # it is decoded again when there is room for it
-            else:
-                self._count_large(held, size)
-        return super()._append(journal, entry, held, count, size)
+                return None  # it is decoded again when there is room for it
+            self._count_large(batch, size)
+        return batch
 
     def _count_large(self, batch: DecodedBatch, size: int) -> None:
         """Count a large batch until nothing is left of it."""
@@ -141,18 +144,21 @@ class StoredBatches(JournalSource, KeptSource):
         arrivals: list[Arrival] = []
         decoded = 0
         while entries and decoded <= DECODED_AT_ONCE:
-            if arrivals and len(entries[0].payload) >= LARGE:
+            entry = entries[0]
+            _, whole, batch, deaths, _ = entry
+            if arrivals and len(whole) >= LARGE:
                 break
-            if (entry := self._take(entries)) is None:
+            if not deaths:
+                entries.popleft()
+            elif self._take(entries) is None:
                 continue
-            batch: Batch | None = entry.made
             if batch is None:
-                payload, is_json = payload_of(entry.payload)
+                payload, is_json = payload_of(whole)
                 is_slow = takes_long(payload, self._place.decoding)
                 decoded += len(payload) * (SLOW if is_slow else 1)
                 batch = await self._decoded(payload, None if is_json else self._format)
-            arrivals.append((batch, self._origin(entry)))
-            if isinstance(batch, DecodedBatch):
+            arrivals.append((batch, entry if len(whole) <= SMALL else self._origin(entry)))
+            if batch.__class__ is not list and isinstance(batch, DecodedBatch):
                 break
         return arrivals
 

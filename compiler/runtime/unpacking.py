@@ -65,7 +65,13 @@ class Unpacking:
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[Unpacked | None]:
         """Return batches, and None in between wherever others may have a turn."""
         if not self.source.is_raw:
-            return self._enclosed(arrivals) if self.with_origins or self.enclose else arrivals
+            if self.enclose is not None:
+                return self._enclosed(arrivals)
+            return (
+                [(batch, (origin,)) for batch, origin in arrivals]
+                if self.with_origins
+                else arrivals
+            )
         return self._coalesced(arrivals) if self.format is None else self._formatted(arrivals)
 
     def _coalesced(self, arrivals: Sequence[Arrival]) -> Iterator[Unpacked | None]:

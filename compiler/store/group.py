@@ -43,7 +43,7 @@ class Group:
         """Called in order when it is committed, or is not: see `cause`."""
         self.entries = self.bytes = 0
         self.is_full = False
-        """Whether nothing more goes into it."""
+        """Whether nothing more goes into it: it has much, or is being committed, or has ended."""
         self.cause: StoreFailed | None = None
         self._ended = asyncio.Event()
 
@@ -61,11 +61,12 @@ class Group:
         """Wait until it is committed, or is not."""
         await self._ended.wait()
 
-    def add(self, size: int) -> None:
-        """Count an entry of so many bytes."""
-        self.entries += 1
+    def add(self, size: int, entries: int = 1) -> None:
+        """Count so many bytes, of one entry or more."""
+        self.entries += entries
         self.bytes += size
-        self.is_full = self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES
+        if self.entries >= MOST_ENTRIES or self.bytes >= MOST_BYTES:
+            self.is_full = True
 
     def let_go(self, queue: LetsGo, numbers: Iterable[int]) -> None:
         """Have entries of a queue go in the same commit, and only if it is committed."""
@@ -85,7 +86,10 @@ class Group:
 
     def end(self, cause: StoreFailed | None = None) -> None:
         """Tell all who wait."""
+        self.is_full = True
         self.cause = cause
-        for tell in self.tell:
+        # Whoever is told knows this group: with all that is in it, it would be left to the collector.
+        telling, self.tell, self.rows = self.tell, [], []
+        for tell in telling:
             tell()
         self._ended.set()

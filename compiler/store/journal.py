@@ -10,10 +10,12 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from headrace.compiler.edges import READY_BYTES, QueueFill
-from headrace.compiler.store.group import Group
+from headrace.compiler.store.group import MOST_BYTES, MOST_ENTRIES, Group
+from headrace.compiler.store.inpieces import MOST_JOINED
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     READY_ENTRIES,
@@ -28,8 +30,14 @@ from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
 from headrace.compiler.store.writer import Store
 
+Payload = bytes
+"""What is put down. In a `Journal` that name is something else."""
+
 PAGE_BYTES = 2**20
 """What is read from the disk at a time, at least one row."""
+COUNTED_BYTES, COUNTED_ENTRIES = 64 * 1024, 256
+"""Of a row that is gathered: how much may be added to it until that is counted, so that no group is much
+larger than it may be."""
 SURVIVED_SECONDS = 5.0
 """What was under way for so long has not ended the process: others are handed out beside it."""
 GIVEN_BACK_BYTES = 4 * 2**20
@@ -54,6 +62,10 @@ class StoredEntry(NamedTuple):
     """When it was put down. Units: seconds since 1970."""
 
 
+# All of a row are made at once; by its own constructor each would take three times as long.
+_entry: Callable[[tuple[Any, ...]], StoredEntry] = partial(tuple.__new__, StoredEntry)
+
+
 class _Row:
     """A row of which something is still needed."""
 
@@ -61,6 +73,35 @@ class _Row:
 
     def __init__(self, n: int, entries: int, size: int, at: float) -> None:
         self.n, self.entries, self.left, self.bytes, self.at = n, entries, entries, size, at
+
+
+class _RowToBe:
+    """A row that is being stored, or gathered until it is."""
+
+    __slots__ = (
+        "at",
+        "counted",
+        "first",
+        "group",
+        "is_taken",
+        "left",
+        "made",
+        "may_have",
+        "most",
+        "n",
+        "payloads",
+    )
+
+    def __init__(self, group: Group, row: NewRow) -> None:
+        self.group = group
+        self.most = self.may_have = self.left = self.counted = 0
+        """How many entries it may have, how many bytes more it may have had when it was counted last, and
+        may have now, and how many entries are counted."""
+        self.n, self.first, self.at, self.payloads = row.n, row.first, row.at, row.payloads
+        self.is_taken = row.is_taken
+        """Whether it is handed on as soon as it is stored; else it is on the disk alone then."""
+        self.made: list[Any] = []
+        """What was made of its entries, if it is."""
 
 
 class _Amount:
@@ -84,25 +125,26 @@ class Journal:
 
     def __init__(self, store: Store, queue: StoredQueue, max_bytes: int) -> None:
         self._store, self._queue, self.max_bytes = store, queue.id, max_bytes
-        self.bytes = queue.bytes + ROW_BYTES * queue.rows
-        """What it takes on the disk, roughly."""
+        self._bytes = queue.bytes + ROW_BYTES * queue.rows
         self._oldest = queue.oldest
         """When the first of what was there was put down."""
-        self.entries = queue.entries
-        """How many entries are not let go of."""
+        self._entries = queue.entries
         self._next = self._stored = queue.next
         """The number of the entry that comes next, and of the one behind the last that is stored."""
         self._last = self._seen = -1
         """The entry that was handed out last, and the last that was looked at on the disk."""
-        self._unread, self._unread_bytes = self.entries, self.bytes
+        self._unread, self._unread_bytes = self._entries, self._bytes
         """What is on the disk alone, and has to be read from there: entries, and bytes."""
-        self._storing = 0
-        """Entries that are about to be on the disk alone."""
         self._ready: deque[StoredEntry] = deque()
-        self._coming = self._ready_bytes = 0
-        """Entries that are being stored and then handed on, and bytes of those and of what is ready."""
-        self._made: dict[int, list[Any]] = {}
-        """By the number of a row that is being stored: what was made of its entries."""
+        self._deadly = 0
+        """How many of those may have ended the process: they are handed out alone."""
+        self._ready_bytes = 0
+        self._to_be: dict[int, _RowToBe] = {}
+        """What is being stored, by the number of its row."""
+        self._alone_rows = 0
+        """How many of those are about to be on the disk alone."""
+        self._open: _RowToBe | None = None
+        """The one that goes on."""
         self._rows: dict[int, _Row] = {}
         """By the number of an entry that is ready or handed out."""
         self._out = 0
@@ -123,6 +165,18 @@ class Journal:
         """Return the queue of a pipeline and target, with what is in it."""
         return cls(store, await store.queue(pipeline, target, kind), max_bytes)
 
+    @property
+    def bytes(self) -> int:
+        """What it takes on the disk, roughly."""
+        self._count()
+        return self._bytes
+
+    @property
+    def entries(self) -> int:
+        """How many entries are not let go of."""
+        self._count()
+        return self._entries
+
     def fill(self) -> QueueFill:
         """Return how full it is."""
         return QueueFill("bytes", self.bytes, self.max_bytes)
@@ -136,17 +190,18 @@ class Journal:
     @property
     def next_number(self) -> int:
         """The number that the next entry gets."""
+        self._count()
         return self._next
 
-    def has_room_for(self, payload: bytes) -> bool:
+    def has_room_for(self, payload: Payload) -> bool:
         """Return whether so much more may be kept."""
         return self.bytes + len(payload) + WIDTH <= self.max_bytes
 
-    def could_have_room_for(self, payload: bytes) -> bool:
+    def could_have_room_for(self, payload: Payload) -> bool:
         """Return whether so much may be kept where nothing else is."""
         return len(payload) + WIDTH <= self.max_bytes
 
-    def append(self, payload: bytes, made: Any = None) -> Group:
+    def append(self, payload: Payload, made: Any = None) -> Group:
         """Put something down; return what can be waited for until it is stored.
 
         ``made``: what the reader is handed beside the payload, if it keeps up.
@@ -155,33 +210,67 @@ class Journal:
             StoreFull: there is no room, here or on the disk.
             StoreFailed: the disk takes nothing now.
         """
+        size = len(payload) + WIDTH
+        row = self._open
+        if row is None or row.group.is_full or row.left < size or len(row.payloads) >= row.most:
+            row = self._put(payload, size)
+        else:
+            row.left -= size
+            row.payloads.append(payload)
+        if row.is_taken:
+            row.made.append(made)
+        return row.group
+
+    def _put(self, payload: Payload, size: int) -> _RowToBe:
+        """Put down what may not just be added to the row that is open, and open one for what follows."""
+        self._count()
         if self._is_closed:
             raise StoreFailed("the queue is closed")
-        size = len(payload) + WIDTH
-        if not self.has_room_for(payload):
-            raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
-        keeps_up = (
-            not self._unread
-            and not self._storing
-            and self._coming + len(self._ready) < READY_ENTRIES
-            and self._ready_bytes <= READY_BYTES
-        )
-        number = self._next
-        group, row = self._store.append(self._queue, number, payload, is_taken=keeps_up)
-        self._next += 1
-        self.bytes += size
-        self.entries += 1
-        if row.first == number:
-            self.bytes += ROW_BYTES
-            self._made[row.n] = []
-            group.tell.append(lambda: self._ended(group, row))
-        if keeps_up:
-            self._coming += 1
-            self._ready_bytes += len(payload)
-            self._made[row.n].append(made)
+        if self._bytes + size > self.max_bytes:
+            raise StoreFull(f"{self._bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
+        most = self._most_ready() if not (self._unread or self._alone_rows) else 0
+        group, new = self._store.append(self._queue, self._next, payload, is_taken=most > 0)
+        if new.first == self._next:
+            row = _RowToBe(group, new)
+            self._bytes += ROW_BYTES
+            self._to_be[new.n] = row
+            self._alone_rows += not row.is_taken
+            group.tell.append(lambda: self._ended(row))
         else:
-            self._storing += 1
-        return group
+            row = self._to_be[new.n]
+        self._bytes += size
+        self._entries += 1
+        self._next += 1
+        row.counted += 1
+        row.most = (
+            row.counted + min(max(most - 1, 0), COUNTED_ENTRIES) if row.is_taken else MOST_ENTRIES
+        )
+        row.may_have = row.left = min(self.max_bytes - self._bytes, COUNTED_BYTES)
+        self._open = row if size <= MOST_JOINED else None
+        return row
+
+    def _count(self) -> None:
+        """Count what was added to the row that is open: of each entry alone it would take twice as long."""
+        row = self._open
+        if row is None or not (entries := len(row.payloads) - row.counted):
+            return
+        size = row.may_have - row.left
+        row.may_have, row.counted = row.left, row.counted + entries
+        row.group.add(size, entries)
+        self._bytes += size
+        self._entries += entries
+        self._next += entries
+
+    def _most_ready(self) -> int:
+        """Return how many entries may be handed on as soon as they are stored, beside those that are."""
+        coming = [row.payloads for row in self._to_be.values()]
+        # As much as a group may have is left, for it is not asked again within one.
+        if (
+            self._ready_bytes + sum(sum(map(len, each)) for each in coming)
+            > READY_BYTES - MOST_BYTES
+        ):
+            return 0
+        return max(READY_ENTRIES - len(self._ready) - sum(map(len, coming)), 0)
 
     def let_go(self, numbers: Iterable[int], group: Group | None = None) -> None:
         """Keep some entries no longer that were handed out, in any order; not after it was closed.
@@ -192,19 +281,23 @@ class Journal:
         if group is not None:
             group.let_go(self, numbers)
             return
-        if self._is_closed:  # somebody else may have been handed them
-            return
         for number in numbers:
-            row = self._rows.pop(number)
-            row.left -= 1
-            self.entries -= 1
-            if number in self._survived:
-                self._survived.remove(number)
-            else:
-                self._out -= 1
-            if not row.left:
-                self.bytes -= row.bytes
-                self._store.let_go(row.n, self._queue, self._next)
+            self.let_go_of(number)
+
+    def let_go_of(self, number: int) -> None:
+        """Keep one entry no longer that was handed out; not after it was closed."""
+        if self._is_closed:  # somebody else may have been handed it
+            return
+        row = self._rows.pop(number)
+        row.left -= 1
+        self._entries -= 1
+        if self._survived and number in self._survived:
+            self._survived.remove(number)
+        else:
+            self._out -= 1
+        if not row.left:
+            self._bytes -= row.bytes
+            self._store.let_go(row.n, self._queue, self.next_number)
         if self._is_alone and not self._out:
             self._go_on()
 
@@ -213,7 +306,7 @@ class Journal:
         if not self._is_closed:
             for row, count in Counter(self._rows[number] for number in numbers).items():
                 if row.left == count:
-                    yield EndedRow(row.n, self._queue, self._next)
+                    yield EndedRow(row.n, self._queue, self.next_number)
 
     def set_aside(self, number: int) -> None:
         """Let go of an entry, and have it kept in the store for somebody to look at.
@@ -240,10 +333,10 @@ class Journal:
             if self._ready:
                 if taken := await self._hand_out(most):
                     return taken
-            elif self._unread and not self._coming:
+            elif self._unread and len(self._to_be) == self._alone_rows:
                 await self._read_page()
                 continue  # all of it may have been damaged
-            elif self._is_stopping and not (self._coming or self._storing):
+            elif self._is_stopping and not self._to_be:
                 return []
             await self._wait()
         return []
@@ -271,12 +364,14 @@ class Journal:
     async def _leave(self, say: Callable[[], None]) -> None:
         if self._is_closed:
             return
+        self._count()
         self._is_closed = True
+        self._open = None
         self._go_on()
         try:
             async with self._store.leaving():
                 try:
-                    while self._made:  # what is being stored
+                    while self._to_be:  # what is being stored
                         await self._wait()
                     for left in self._left():
                         await self._store.give_back(self._queue, left)
@@ -311,46 +406,58 @@ class Journal:
                 left, size = {}, 0
         yield left
 
-    def _ended(self, group: Group, row: NewRow) -> None:
+    def _ended(self, row: _RowToBe) -> None:
         """Hand on what is stored; forget what could not be."""
-        made, count = self._made.pop(row.n), len(row.payloads)
-        size = sum(map(len, row.payloads))
+        self._count()
+        del self._to_be[row.n]
+        made, row.made = row.made, []  # of what is large nothing is held on to
+        self._alone_rows -= not row.is_taken
+        if self._open is row:
+            self._open = None
+        count, size = len(row.payloads), sum(map(len, row.payloads))
         on_disk = size + WIDTH * count + ROW_BYTES
-        if row.is_taken:
-            self._coming -= count
-        else:
-            self._storing -= count
-        if group.cause is not None:
-            self.bytes -= on_disk
-            self.entries -= count
-            if row.is_taken:
-                self._ready_bytes -= size
+        if row.group.cause is not None:
+            self._bytes -= on_disk
+            self._entries -= count
         else:
             self._stored = row.first + count
             if row.is_taken:
-                self._make_ready(row.n, row.first, 0, row.at, row.payloads, made)
+                self._ready_bytes += size
+                self._make_ready(row.n, row.first, 0, row.at, row.payloads, made, size)
             else:
                 self._unread += count
                 self._unread_bytes += on_disk
         self._moved.set()
 
     def _make_ready(
-        self, n: int, first: int, deaths: int, at: float, payloads: list[bytes], made: list[Any]
+        self,
+        n: int,
+        first: int,
+        deaths: int,
+        at: float,
+        payloads: list[Payload],
+        made: Iterable[Any],
+        size: int,
     ) -> None:
-        """Take a row to be handed out, with what was made of its payloads."""
-        size = sum(map(len, payloads)) + WIDTH * len(payloads) + ROW_BYTES
-        row = _Row(n, len(payloads), size, at)
+        """Take a row to be handed out, with what was made of its payloads, and how many bytes those are."""
+        count = len(payloads)
+        row = _Row(n, count, size + WIDTH * count + ROW_BYTES, at)
         self._store.under_way(n)
-        for number, (payload, one) in enumerate(zip(payloads, made, strict=True), first):
-            self._rows[number] = row
-            self._ready.append(StoredEntry(number, payload, one, deaths, at))
+        if deaths >= ALONE_FROM:
+            self._deadly += count
+        numbers = range(first, first + count)
+        self._rows.update(zip(numbers, repeat(row), strict=False))
+        entries = zip(numbers, payloads, made, repeat(deaths), repeat(at), strict=False)
+        self._ready.extend(map(_entry, entries))
 
     async def _hand_out(self, most: int) -> list[StoredEntry]:
         """Return some of what is ready; what may have ended the process waits until it is alone."""
         if self._is_alone:
             return []
         ready, taken = self._ready, list[StoredEntry]()
-        while ready and len(taken) < most and ready[0].deaths < ALONE_FROM:
+        if not self._deadly:
+            taken = [ready.popleft() for _ in range(min(most, len(ready)))]
+        while self._deadly and len(taken) < most and ready[0].deaths < ALONE_FROM:
             taken.append(ready.popleft())
         if not taken:
             if self._out:
@@ -363,9 +470,10 @@ class Journal:
                     return []
             self._be_alone(is_for_good=ready[0].deaths >= SET_ASIDE_FROM)
             taken.append(ready.popleft())
+            self._deadly -= 1
         self._out += len(taken)
         self._last = taken[-1].number
-        self._ready_bytes -= sum(len(each.payload) for each in taken)
+        self._ready_bytes -= sum([len(each.payload) for each in taken])
         return taken
 
     def _be_alone(self, *, is_for_good: bool = False) -> None:
@@ -408,7 +516,7 @@ class Journal:
             size = sum(map(len, payloads))
             self._ready_bytes += size
             self._is_read(known.take(len(payloads), size + WIDTH * len(payloads) + ROW_BYTES))
-            self._make_ready(n, number, deaths, at, payloads, [None] * len(payloads))
+            self._make_ready(n, number, deaths, at, payloads, repeat(None), size)
         for row in page.damaged:
             self._is_gone(known.take(row.entries, row.bytes + ROW_BYTES))
         if page.is_last and known.entries:
@@ -418,7 +526,7 @@ class Journal:
     def _is_split(self, entries: int) -> None:
         """Count the rows that a row of so many entries has become on the disk."""
         more = ROW_BYTES * (entries - 1)
-        self.bytes += more
+        self._bytes += more
         self._unread_bytes += more
 
     def _is_read(self, amount: _Amount) -> None:
@@ -427,5 +535,5 @@ class Journal:
 
     def _is_gone(self, amount: _Amount) -> None:
         self._is_read(amount)
-        self.entries -= amount.entries
-        self.bytes -= amount.bytes
+        self._entries -= amount.entries
+        self._bytes -= amount.bytes

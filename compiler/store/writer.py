@@ -655,6 +655,8 @@ class Store:
         if self._is_closing:
             return
         self._is_closing = self._is_quiet = True
+        for group in self._groups:
+            group.is_full = True
         self._stop_timers()
         self._readable.set()  # whoever waits for it hears that it is closed
         try:
@@ -791,6 +793,7 @@ class Store:
             self._fails(cause)
 
     async def _commit(self, group: Group) -> None:
+        group.is_full = True
         changes = self._changes
         self._changes = Changes()
         changes.rows, changes.letters, changes.rests = group.rows, group.letters, group.rests

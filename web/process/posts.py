@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +189,7 @@ class Post:
             if isinstance(taken, int):
                 self._accept(taken)
             elif isinstance(taken, BeingStored):
-                taken.then(partial(self._stored, taken.count))
+                taken.then(self._stored)
             else:
                 self.message_event = asyncio.Event()
                 self._protocol.start(self._wait(taken))
