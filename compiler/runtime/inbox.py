@@ -68,7 +68,8 @@ class Inbox(Source):
         if len(accepted) < INBOX_BATCHES:
             if not accepted:  # otherwise nobody waits
                 self._arrived.set()
-            self._accept(delivery)
+            accepted.append(delivery.batch)
+            delivery.done()
         else:
             self._waiting.append(delivery)
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from headrace.compiler.delivery import Batch, Debt, Delivery
-from headrace.compiler.edges import Arrival
+from headrace.compiler.edges import INBOX_BATCHES, Arrival
 from headrace.compiler.runtime.inbox import OWED_TO_NOBODY, Inbox
 from headrace.compiler.runtime.selecting import Select
 
@@ -102,6 +102,14 @@ class OwingInbox(Inbox):
         if owner.is_disposed or (owner.is_deleted and self._among.next_of(self) is None):
             return False
         return all(each.custody is not None for each in self._owed.values())
+
+    def _put(self, delivery: Delivery) -> None:
+        if len(self._accepted) < INBOX_BATCHES:
+            if not self._accepted:  # otherwise nobody waits
+                self._arrived.set()
+            self._accept(delivery)
+        else:
+            self._waiting.append(delivery)
 
     def _accept(self, delivery: Delivery) -> None:
         owed = Owed(delivery.batch, delivery.custody)
