@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from headrace.compiler.store.journal import StoredEntry
 
 KEPT_MESSAGES = 8
-"""More messages of an arrival are decoded again when they are stored. Those of all that is committed
-together would have left the caches of the processor: making and freeing them took a tenth longer than
-decoding twice (a hundred messages a post, 64 posts a commit), and they would all be in memory."""
+"""Messages of an arrival that are held on to, decoded, until they are stored and handed on."""
+KEPT_BYTES = 2**20
+"""Of more messages, what is held on to while nothing waits to be read; else they are decoded again then. A
+megabyte takes five in memory, which is about what the caches of a processor hold."""
 DECODED_AT_ONCE = 32 * 1024
 """Bytes that are decoded before others may have their turn."""
 SLOW = 8
@@ -122,13 +123,22 @@ class StoredBatches(JournalSource, KeptSource):
 
     def _held(self, batch: Batch, size: int) -> Batch | None:
         """Return a batch that is held on to until it is stored, where that is worth it; else None."""
-        if len(batch) > KEPT_MESSAGES:
-            return None
         if isinstance(batch, DecodedBatch):
-            if self._large and self._large + size > self._most_bytes:
+            is_much = self._large and self._large + size > self._most_bytes
+            if is_much or len(batch) > KEPT_MESSAGES:
                 return None  # it is decoded again when there is room for it
             self._count_large(batch, size)
+        elif len(batch) > KEPT_MESSAGES and (
+            self._storing_bytes + size > KEPT_BYTES or self._is_behind
+        ):
+            return None
         return batch
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether something is stored that waits to be read."""
+        borrowed = self._kept.borrowed
+        return borrowed is not None and borrowed.journal.has_ready
 
     def _count_large(self, batch: DecodedBatch, size: int) -> None:
         """Count a large batch until nothing is left of it."""

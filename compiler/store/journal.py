@@ -193,6 +193,11 @@ class Journal:
         self._count()
         return self._next
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether something is in memory that waits for its reader."""
+        return bool(self._ready)
+
     def has_room_for(self, payload: Payload) -> bool:
         """Return whether so much more may be kept."""
         return self.bytes + len(payload) + WIDTH <= self.max_bytes
