@@ -9,13 +9,14 @@ on the clock is what the route takes.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 from bench import byhand
 from bench.load import HOST
 from bench.measuring import Compared, Cost, Effort, both, on_one_core, timed
 from bench.running import Config, pipeline, service, talking
-from bench.table import Row, clock_rows
+from bench.table import Row, clock_rows, ratio_row
 from bench.traffic import ROUTES
 from headrace.web.commands.collecting import collect_less
 from tests.services.kafka import Kafka
@@ -72,6 +73,32 @@ def nats100(effort: Effort) -> list[Row]:
     return _rows("nats100", beside, "nats-py, a callback that publishes", 0.6)
 
 
+def natsdurable100(effort: Effort) -> list[Row]:
+    """NATS to NATS, a hundred messages a batch, that are on the disk before anything else is done."""
+    rows = []
+    for sync in ("process", "power"):
+        with service(Nats, extra=UNASKED) as server:
+            source = {"subject": "ours.in", "max_batch": 100}
+            connection = {"type": "nats", "urls": server.url}
+            ours = _config("nats", connection, source | {"durable": True}, {"subject": "ours.out"})
+            plain = _config(
+                "nats", connection, source | {"subject": "by-hand.in"}, {"subject": "by-hand.out"}
+            )
+            beside = partial(_another, plain)
+            turns = _beside("nats", server.port, ours, beside, 100, effort, sync)
+            _, cpu = on_one_core(turns)
+        limit = f"the same without 'durable', and sync: {sync} with"
+        rows.append(ratio_row("natsdurable100", cpu, limit, unit="msg/CPU s"))
+    return rows
+
+
+def _another(
+    config: tuple[Config, Config], _port: int, _size: int
+) -> AbstractAsyncContextManager[None]:
+    """Run a pipeline in the place of a program by hand."""
+    return pipeline(*config)
+
+
 def redis100(effort: Effort) -> list[Row]:
     """Redis to Redis, a hundred messages a batch."""
     with service(Redis) as server:
@@ -115,9 +142,10 @@ async def _beside(
     by_hand: byhand.Route,
     size: int,
     effort: Effort,
+    sync: str | None = None,
 ) -> tuple[Compared, Compared]:
     """Return what a message costs either side, in seconds on the clock and in seconds of CPU."""
-    async with pipeline(*ours), by_hand(port, size), _traffic(kind, port) as make:
+    async with pipeline(*ours, sync=sync), by_hand(port, size), _traffic(kind, port) as make:
         collect_less()
         counts = [await _fitting(make, route, effort) for route in ROUTES]
         turns = [

@@ -59,14 +59,14 @@ def livez(effort: Effort) -> list[Row]:
             load = beside.submit(
                 servers.load, Plan(server.port, path("p1"), 100, posts, connections=64)
             )
-            waits = list(_probes(server, load))
+            waits = list(probes(server, load))
     p99 = sorted(waits)[int(len(waits) * 0.99)] * 1000
     answered = f"{len(waits)} probes under ingest100"
     bar = f"at most {MOST_MS} ms"
     return [Row("livez", answered, "GET /livez", f"p99 {p99:.1f} ms", bar, p99 <= MOST_MS, p99)]
 
 
-def _probes(server: Server, load: Future[Any]) -> Iterator[float]:
+def probes(server: Server, load: Future[Any]) -> Iterator[float]:
     """Yield what each probe took, in seconds, for as long as there is a load."""
     while not load.done():
         asked = time.monotonic()

@@ -17,6 +17,8 @@ from bench.measuring import cores
 from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.storesettings import StoreSettings
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.files.reading import Files, load
 
@@ -40,9 +42,12 @@ def service(kind: type[Any], **options: Any) -> Iterator[Any]:
 
 @asynccontextmanager
 async def pipeline(
-    config: Config, connections: Config, components: Catalogue | None = None
+    config: Config,
+    connections: Config,
+    components: Catalogue | None = None,
+    sync: str | None = None,
 ) -> AsyncIterator[None]:
-    """Run a config as the server does, in this process."""
+    """Run a config as the server does, in this process; with ``sync`` it has a store."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.json"
         file.write_text(json.dumps([config]))
@@ -50,12 +55,16 @@ async def pipeline(
         loaded = load(Files(file), components or catalogue())
         if loaded.program is None or loaded.is_refused:
             raise ValueError("; ".join(each.message for each in loaded.diagnostics))
-        engine = Engine(Clock(asyncio.get_running_loop()), connections=loaded.connections)
+        kept: dict[str, Any] = {}
+        if sync is not None:
+            store = StoreSettings.load({"sync": sync, "keep_free_bytes": 0})
+            kept = {"data_dir": DataDir(Path(folder)), "store": store}
+        engine = Engine(Clock(asyncio.get_running_loop()), connections=loaded.connections, **kept)
         await engine.load(loaded.program)
-    try:
-        yield
-    finally:
-        await engine.close()
+        try:
+            yield
+        finally:
+            await engine.close()
 
 
 @asynccontextmanager
