@@ -49,7 +49,7 @@ def _waits(effort: Effort) -> Iterator[Row]:
             f"{longer:.1f} ms longer",
             f"at most {LONGER_MS} ms",
             longer <= LONGER_MS,
-            longer,
+            own,
         )
 
 
@@ -119,6 +119,6 @@ def readback(effort: Effort) -> list[Row]:
             f"{more / 1e6:.0f} MB more",
             f"at most {MOST_MEMORY / 1e6:.0f} MB",
             more <= MOST_MEMORY,
-            more,
+            rss,
         )
     ]
