@@ -84,7 +84,9 @@ def _may_leave(config: PipelineConfig) -> bool:
 class Lendable(Protocol):
     """A queue of the store: one run has it, and leaves it to the next."""
 
-    entries: int
+    @property
+    def entries(self) -> int:
+        """How many entries are not let go of."""
 
     @classmethod
     async def open(
