@@ -21,6 +21,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import parts
 from headrace.compiler.durablebucket import BucketFill, DurableBucket, KeptEntry, KeyChange
 from headrace.compiler.jsontext import Decoding, decode_usual, encode
+from headrace.compiler.store.storedrows import BUCKET
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.state")
 
-BUCKET = "bucket"
-"""What the kind of a queue of the store says that is a bucket."""
 AGAIN_SECONDS = 1.0
 """How often a store is tried that cannot be read, or has no room for a bucket that is new."""
 SORTED_TOGETHER = 5_000

@@ -22,7 +22,7 @@ from headrace.compiler.datadir import STORE
 from headrace.compiler.durablebucket import BucketFill
 from headrace.compiler.edges import QueueFill
 from headrace.compiler.errors import StoredInUse, UnknownStored
-from headrace.compiler.runtime.keptbuckets import BUCKET, KeptBuckets
+from headrace.compiler.runtime.keptbuckets import KeptBuckets
 from headrace.compiler.runtime.monitoring.namedevents import StoreEvent
 from headrace.compiler.runtime.monitoring.storedfigures import (
     StoredPart,
@@ -30,7 +30,7 @@ from headrace.compiler.runtime.monitoring.storedfigures import (
     StoredState,
     StoreFigures,
 )
-from headrace.compiler.store.storedrows import ROW_BYTES
+from headrace.compiler.store.storedrows import BUCKET, ROW_BYTES
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 

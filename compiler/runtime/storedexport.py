@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from base64 import b64encode
 from collections.abc import Iterator
+from functools import partial
 from struct import error as NotUnpackable
 from typing import Any, NamedTuple
 
@@ -22,11 +23,11 @@ from headrace.compiler.runtime.monitoring.letterfigures import (
 )
 from headrace.compiler.runtime.queuedbatch import START
 from headrace.compiler.runtime.storedletters import stored_letter, stored_payload
-from headrace.compiler.store import lettertables
+from headrace.compiler.store import buckettables, lettertables
 from headrace.compiler.store.inspection import Inspection
 from headrace.compiler.store.journal import PAGE_BYTES
 from headrace.compiler.store.letterrecords import ABOVE_ALL, storable
-from headrace.compiler.store.storedrows import StoredQueue
+from headrace.compiler.store.storedrows import BUCKET, StoredQueue
 from headrace.compiler.store.storeformat import is_right, unpacked
 
 LETTER_IDS = 200
@@ -64,6 +65,49 @@ class ExportedEntry(msgspec.Struct, frozen=True):
     payload_encoding: PayloadCoding | UnsetType = UNSET
     is_message: bool | UnsetType = UNSET
     metadata: Any | UnsetType = UNSET
+
+
+class ExportedKey(msgspec.Struct, frozen=True):
+    """What is remembered under a key of a bucket."""
+
+    stored_id: int
+    bucket: str
+    key: str
+    written_at: int
+    """When it was written last. Units: milliseconds since 1970."""
+    values: Any
+
+
+def records_of(store: Inspection, part: StoredQueue) -> Iterator[bytes | DamagedRecord]:
+    """Yield what is in a part: its entries, or the keys of a bucket.
+
+    Raises:
+        sqlite3.Error: it cannot be read on.
+    """
+    return keys_of(store, part) if part.kind == BUCKET else entries_of(store, part)
+
+
+def keys_of(store: Inspection, part: StoredQueue) -> Iterator[bytes | DamagedRecord]:
+    """Yield the keys of a bucket in the order of the keys.
+
+    Raises:
+        sqlite3.Error: they cannot be read on.
+    """
+    if not store.read(buckettables.are_there):
+        return
+    after: bytes | None = None
+    while True:
+        page = store.read(partial(buckettables.page, bucket=part.id, after=after))
+        for _, key, at, values in page.keys:
+            told = ExportedKey(
+                part.id, part.target, storable(key), round(at / 1000), msgspec.Raw(values)
+            )
+            yield encode(told)
+        for damaged in page.damaged:
+            yield DamagedRecord(f"key '{damaged.decode(errors='replace')}' is damaged")
+        if page.is_last:
+            break
+        after = page.last
 
 
 def entries_of(store: Inspection, part: StoredQueue) -> Iterator[bytes | DamagedRecord]:

@@ -114,6 +114,17 @@ def page(run: sqlite3.Connection, bucket: int, after: bytes | None) -> Remembere
     return RememberedPage(keys, damaged, last, is_last=len(rows) < PAGE_KEYS or last == after)
 
 
+def pages(run: sqlite3.Connection, bucket: int) -> Iterator[RememberedPage]:
+    """Yield all keys of a bucket, in their order."""
+    after: bytes | None = None
+    while True:
+        found = page(run, bucket, after)
+        yield found
+        if found.is_last:
+            return
+        after = found.last
+
+
 def count(run: sqlite3.Connection, bucket: int) -> int:
     """Return how many keys there are, however their order is damaged."""
     counted = "SELECT count(*) FROM remembered WHERE bucket = ?"

@@ -15,6 +15,8 @@ from headrace.compiler.store.letterrows import (
     NewLetter,
 )
 
+BUCKET = "bucket"
+"""The kind of a queue that is a bucket."""
 ROW_BYTES = 64
 """What a row takes on the disk beside its entries, roughly."""
 READY_ENTRIES = 1_024

@@ -12,17 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from headrace.compiler.store import historytable, lettertables
+from headrace.compiler.durablebucket import BucketFill
+from headrace.compiler.store import buckettables, historytable, lettertables
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.letterrows import Letter
+from headrace.compiler.store.storedrows import BUCKET
 from headrace.compiler.store.storeformat import is_right
 
 SubjectRow = dict[str, Any]
 """A row of what is told: names and values. Times are milliseconds since 1970."""
 
+NO_KEYS = BucketFill(0, 0, None)
 MOST_COMPLAINTS = 100
 """Of SQLite about the structure of the file."""
 
+_NAMES = "SELECT id, target, kind FROM queues"
 _ENTRIES = "n, queue, first, count, at, crc, body"
 _ASIDE = """
     SELECT aside.queue, pipeline, target, kind, why, count(*),
@@ -136,6 +140,7 @@ def _parts(database: Database) -> list[SubjectRow]:
             "ended": millis(each.ended),
         }
         for each in database.queues()
+        if each.kind != BUCKET
     ]
 
 
@@ -148,6 +153,45 @@ def _check_parts(run: sqlite3.Connection) -> Iterator[Damage]:
             yield Damage(f"row {row[0]} of entries, part {row[1]}", "its checksum is wrong")
         elif row[1] not in queues:
             yield Damage(f"row {row[0]} of entries", f"there is no part {row[1]} that it is of")
+
+
+def _buckets(database: Database) -> list[SubjectRow]:
+    told: list[SubjectRow] = []
+    for each in database.queues():
+        if each.kind == BUCKET:
+            fill = bucket_fill(database, each.id)
+            told.append(
+                {
+                    "id": each.id,
+                    "bucket": each.target,
+                    "keys": fill.keys,
+                    "bytes": fill.bytes,
+                    "oldest": millis(fill.oldest),
+                    "ended": millis(each.ended),
+                }
+            )
+    return told
+
+
+def bucket_fill(database: Database, bucket: int) -> BucketFill:
+    """Return how much is in a bucket; nothing where no bucket was ever written."""
+
+    def filled(run: sqlite3.Connection) -> BucketFill:
+        return buckettables.fill(run, bucket) if buckettables.are_there(run) else NO_KEYS
+
+    return database.read(filled)
+
+
+def _check_buckets(run: sqlite3.Connection) -> Iterator[Damage]:
+    named = {id: name for id, name, kind in _rows_of(run, _NAMES) if kind == BUCKET}
+    for [id] in _rows_of(run, "SELECT DISTINCT bucket FROM remembered"):
+        if id not in named:
+            yield Damage(f"keys of bucket {id}", "there is no bucket that they are of")
+            continue
+        for page in buckettables.pages(run, id):
+            for key in page.damaged:
+                place = f"key '{key.decode(errors='replace')}' of bucket '{named[id]}'"
+                yield Damage(place, "its checksum is wrong")
 
 
 def _aside(database: Database) -> list[SubjectRow]:
@@ -306,6 +350,7 @@ def millis(seconds: object) -> int | None:
 
 SUBJECTS = (
     StoreSubject("parts", ("queues", "entries"), _parts, _check_parts),
+    StoreSubject("buckets", ("remembered",), _buckets, _check_buckets),
     StoreSubject("aside", ("aside",), _aside, _check_aside),
     StoreSubject("dead_letters", ("letters", "bodies", "signatures"), _letters, _check_letters),
     StoreSubject("history", ("history",), _history, _check_history),

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.runtime.storage import FOLDER
-from headrace.compiler.runtime.storedexport import DamagedRecord, entries_of, letters_of
+from headrace.compiler.runtime.storedexport import DamagedRecord, letters_of, records_of
 from headrace.compiler.store import storesubjects
 from headrace.compiler.store.inspection import Inspection, NoStore
-from headrace.compiler.store.storedrows import StoredQueue
+from headrace.compiler.store.storedrows import BUCKET, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed, StoreRefused
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.storesubjects import Damage
@@ -33,7 +33,7 @@ MOMENTS = ("oldest", "ended", "found", "first_seen", "last_seen")
 NAMES = ("id", "component")
 """Names of numbers that are no amounts."""
 TITLES = {
-    "parts": "queues and journals",
+    "parts": "journals, queues, and parts of outputs",
     "aside": "set aside",
     "dead_letters": "dead letters",
     "others": "tables that this headrace does not know",
@@ -90,7 +90,7 @@ def export(directory: Path, part: int | None, pipeline: str | None, out: BinaryI
     written = damaged = 0
     with _inspected(directory) as store:
         records = (
-            letters_of(store, pipeline) if part is None else entries_of(store, _part(store, part))
+            letters_of(store, pipeline) if part is None else records_of(store, _part(store, part))
         )
         for record in records:
             if isinstance(record, DamagedRecord):
@@ -112,7 +112,12 @@ def discard(directory: Path, part: int) -> int:
     with _inspected(directory) as store:
         gone = _part(store, part)
         aside = [row for row in storesubjects.tell(store.database)["aside"] if row["id"] == part]
+        keys = storesubjects.bucket_fill(store.database, part)
     asyncio.run(_discard(directory, part))
+    if gone.kind == BUCKET:
+        bucket = f"bucket {part} '{gone.target}': {keys.keys:,} keys, {keys.bytes:,} bytes"
+        print_text(printable(f"discarded {bucket}"))
+        return FINE
     entries = f"{gone.entries:,} entries, {gone.bytes:,} bytes"
     more = "".join(
         f", and {each['entries']:,} that were set aside ({each['why']})" for each in aside

@@ -23,6 +23,7 @@ from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.writer import Store
 from headrace.web.commands.cli import commands
+from tests.compiler.remembering import declared, stored
 from tests.compiler.store.killed import kill
 from tests.compiler.store.letters import letter
 from tests.server import run
@@ -60,6 +61,9 @@ async def keep(folder: Path, *, is_killed: bool = True) -> None:
     await records.append(letter(pipeline="out", component=0), ENTRY, ROOM).stored()
     arrival = packed(b"no JSON\n", {}, AT * 1000)
     await records.append(letter(component=None, stage="input"), arrival, ROOM).stored()
+    bucket = await declared(store)
+    bucket.merge({"m1": {"temp": 21.5}, "m2\0": {"mode": "läuft"}})
+    await stored(bucket)
     row = HistoryRow("größe", 60, AT // 1000, "[1767225600,0,5,5,0]")
     await store.write_history(partial(historytable.write, rows=[row]), 100)
     await clock.sleep(5)
@@ -108,6 +112,8 @@ def test_it_is_told_how_much_is_kept_and_nothing_of_what_it_is(kept: Path) -> No
     ]
     assert told["parts"][0]["pipeline_id"] == "größe"
     assert [each["ended"] is None for each in told["parts"]] == [True, True, False, True]
+    [bucket] = told["buckets"]
+    assert (bucket["id"], bucket["bucket"], bucket["keys"]) == (5, "machines", 2)
     [aside] = told["aside"]
     assert (aside["id"], aside["pipeline_id"], aside["why"]) == (3, "ended", "process")
     assert [(each["pipeline_id"], each["count"]) for each in told["dead_letters"]] == [
@@ -153,6 +159,8 @@ def test_each_damage_is_told_with_its_place(kept: Path) -> None:
         "INSERT INTO bodies VALUES (9, 0, x'00')",
         "UPDATE signatures SET message = 'wrong' WHERE pipeline = 'out'",
         "UPDATE signatures SET letters = 5 WHERE pipeline = 'press-line'",
+        "UPDATE remembered SET value = '1 2 3 {}' WHERE key = 'm1'",
+        "INSERT INTO remembered VALUES (99, 'm1', '1 2 3 {}')",
         "UPDATE history SET counts = '[1,0,9,9,9]'",
         "UPDATE store SET id = ''",
     )
@@ -166,6 +174,8 @@ def test_each_damage_is_told_with_its_place(kept: Path) -> None:
         ("table store", "has 1 rows with an id, and not one"),
         ("row 1 of entries, part 1", "its checksum is wrong"),
         ("row 2 of entries, part 77", "its checksum is wrong"),
+        ("key 'm1' of bucket 'machines'", "its checksum is wrong"),
+        ("keys of bucket 99", "there is no bucket that they are of"),
         ("row 1 of aside, part 3", "its checksum is wrong"),
         ("letter 1", "its checksum is wrong"),
         ("body of letter 2", "it is gone, or its checksum is wrong"),
@@ -205,6 +215,27 @@ def test_the_entries_of_a_part_are_written_one_a_line(kept: Path, tmp_path: Path
     assert file.stat().st_mode & 0o777 == 0o600
     assert "300 entries written" in written.stderr
     assert files(kept) == before
+
+
+def test_the_keys_of_a_bucket_are_written_one_a_line(kept: Path) -> None:
+    before = files(kept)
+
+    found = invoked("export", kept, 5)
+
+    assert [(each["bucket"], each["key"], each["values"]) for each in lines(found)] == [
+        ("machines", "m1", {"temp": 21.5}),
+        ("machines", "m2\0", {"mode": "läuft"}),
+    ]
+    assert {each["stored_id"] for each in lines(found)} == {5}
+    assert "2 entries written" in found.stderr
+    assert files(kept) == before
+    damage(kept, "UPDATE remembered SET value = '1 2 3 {}' WHERE key = 'm1'")
+    found = invoked("export", kept, 5)
+    assert [each["key"] for each in lines(found)] == ["m2\0"]
+    assert (found.exit_code, "key 'm1' is damaged" in found.stderr) == (1, True)
+    given_up = invoked("discard", kept, 5)
+    assert given_up.stdout.startswith("discarded bucket 5 'machines': 2 keys, ")
+    assert json.loads(invoked("show", kept, "--format", "json").stdout)["buckets"] == []
 
 
 def test_dead_letters_are_written_one_a_line(kept: Path) -> None:
@@ -259,7 +290,7 @@ def test_a_part_is_given_up_and_nothing_else(kept: Path) -> None:
     again = invoked("discard", kept, 3)
     assert (again.exit_code, again.stderr) == (
         5,
-        "there is no part 3 in the store: expected one of 1, 2, 4\n",
+        "there is no part 3 in the store: expected one of 1, 2, 4, 5\n",
     )
 
 
