@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.compiler.store.database import Database, Sync, log_of
 from headrace.compiler.store.disk import is_damage
-from headrace.compiler.store.lostcommits import commits_in
+from headrace.compiler.store.lostcommits import commits_in, said_of
 from headrace.compiler.store.salvage import salvage
 from headrace.compiler.store.storeerrors import StoreRefused
 
@@ -54,7 +54,7 @@ class StoreFolder:
             return self._open(sync, is_again)
         lost = sum(number >= database.frames for number in committed)
         if lost > is_again:  # of what this process could not write one may be there in part
-            tell(f"the log of '{self.file}' is damaged: {lost:,} of its commits are lost")
+            tell(f"the log of '{self.file}': {said_of(lost)}")
         return database
 
     def reopen(

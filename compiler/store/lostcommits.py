@@ -13,6 +13,10 @@ from struct import Struct, unpack
 
 from headrace.compiler.store.database import PAGE_BYTES
 
+LAST_NOT_WHOLE = "its last commit is not whole: torn as the process ended, or damaged"
+"""Said where one commit is dropped, and none behind it. A log that goes round has older frames there: where
+a kill lets the head of one be written and not its page, it looks like one that was whole."""
+
 _HEADER = Struct(">I4xI4x8s8s")
 """Magic, size of a page, salts, checksum."""
 _FRAME = Struct(">4xI8s8x")
@@ -45,6 +49,11 @@ def commits_in(log: Path) -> list[int]:
             return found
     except FileNotFoundError:
         return []
+
+
+def said_of(lost: int) -> str:
+    """Return what is said of a log of which so many commits are dropped."""
+    return LAST_NOT_WHOLE if lost == 1 else f"it is damaged: {lost:,} of its commits are lost"
 
 
 def _is_of(salts: bytes, wanted: bytes) -> bool:

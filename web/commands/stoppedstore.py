@@ -18,6 +18,7 @@ from headrace.compiler.runtime.storage import FOLDER
 from headrace.compiler.runtime.storedexport import DamagedRecord, letters_of, records_of
 from headrace.compiler.store import storesubjects
 from headrace.compiler.store.inspection import Inspection, NoStore
+from headrace.compiler.store.lostcommits import said_of
 from headrace.compiler.store.storedrows import BUCKET, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed, StoreRefused
 from headrace.compiler.store.storeformat import FORMAT
@@ -71,8 +72,7 @@ def check(directory: Path, *, is_json: bool) -> int:
     try:
         with _inspected(directory, is_damage_told=False) as store:
             if store.lost_commits:
-                lost = f"is damaged: {store.lost_commits:,} of its commits are lost"
-                found.append(Damage("the log", lost))
+                found.append(Damage("the log", said_of(store.lost_commits)))
             found += store.read(lambda run: [*storesubjects.damages(run)])
     except sqlite3.Error as cause:
         found.append(Damage("the file", f"cannot be opened: {cause}"))
@@ -216,7 +216,7 @@ def _headline(about: dict[str, Any]) -> Iterator[str]:
     how = "closed in order" if about["is_closed"] else "ended without a word"
     yield f"a server had it until {_moment(about['alive'])}, and {how}"
     if about["lost_commits"]:
-        yield f"its log is damaged: {about['lost_commits']:,} of its commits are lost"
+        yield f"its log: {said_of(about['lost_commits'])}"
     for each in about["damaged_files"]:
         yield printable(f"kept as it was damaged: {each['file']}, {each['bytes']:,} bytes")
 

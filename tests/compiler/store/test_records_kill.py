@@ -15,6 +15,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.letterrecords import Records
+from headrace.compiler.store.lostcommits import LAST_NOT_WHOLE
 from headrace.compiler.store.writer import Store
 from tests.compiler.store.givingup import TARGETS
 from tests.compiler.store.letters import PLAIN
@@ -67,7 +68,7 @@ async def look(folder: Path, confirmed: int, counts: Counter[str]) -> int:
     assert sum(each.letters for each in await records.signatures()) == len(letters)
     await store.close()
 
-    assert told == []
+    assert [each for each in told if LAST_NOT_WHOLE not in each] == []
     there = Counter(entries + letters)
     counts["confirmed"] = confirmed
     counts["missing"] += len(set(range(1, confirmed + 1)) - there.keys())
