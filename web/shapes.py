@@ -119,7 +119,7 @@ class Shapes:
             if types.NoneType not in kinds:
                 return schema
             if "type" not in schema:
-                return {"oneOf": [schema, {"type": "null"}]}
+                return {"anyOf": [schema, {"type": "null"}]}
             return {**schema, "type": [schema["type"], "null"]}
         variants = [self.of(each) for each in (*others, last)]
         if (key := last.__struct_config__.tag_field) is None:

@@ -51,7 +51,7 @@ Outcome = Annotated[Grown | Felled, Meta(title="Outcome")]
         (str, {"type": "string"}),
         (str | None, {"type": ["string", "null"]}),
         (Count | None, {"type": ["integer", "null"], "minimum": 0}),
-        (Leaf | None, {"oneOf": [ref("Leaf"), {"type": "null"}]}),
+        (Leaf | None, {"anyOf": [ref("Leaf"), {"type": "null"}]}),
         (Annotated[Count, Meta(description="D.")], {"type": "integer", "minimum": 0, "description": "D."}),
         (Literal["b", "a"], {"type": "string", "enum": ["b", "a"]}),
         (Literal["b", "a", None], {"enum": ["b", "a", None]}),

@@ -53,8 +53,16 @@ def test_a_declaration_has_bounds(declared, bounds):
 @pytest.mark.parametrize(
     ("declared", "path", "message"),
     [
-        (None, (), "expected an object with any of 'max_keys', 'idle_timeout_secs', found null"),
-        (500, (), "expected an object with any of 'max_keys', 'idle_timeout_secs', found a number"),
+        (
+            None,
+            (),
+            "expected an object with any of 'max_keys', 'idle_timeout_secs', 'durable', found null",
+        ),
+        (
+            500,
+            (),
+            "expected an object with any of 'max_keys', 'idle_timeout_secs', 'durable', found a number",
+        ),
         ({"max_keys": -1}, ("max_keys",), "found -1"),
         ({"max_keys": 1.0}, ("max_keys",), "found 1.0"),
         ({"max_keys": "1"}, ("max_keys",), 'found "1"'),
@@ -164,12 +172,12 @@ def test_the_remedies_load():
         ("state: [mills]", '1:8: state: expected an object of buckets by name, found ["mills"]'),
         (
             "state: {mills: null}",
-            "1:16: state.mills: expected an object with any of 'max_keys', 'idle_timeout_secs',"
+            "1:16: state.mills: expected an object with any of 'max_keys', 'idle_timeout_secs', 'durable',"
             " found null",
         ),
         (
             "state: {mills: 5}",
-            "1:16: state.mills: expected an object with any of 'max_keys', 'idle_timeout_secs',"
+            "1:16: state.mills: expected an object with any of 'max_keys', 'idle_timeout_secs', 'durable',"
             " found a number",
         ),
         (
