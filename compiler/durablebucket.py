@@ -32,12 +32,18 @@ class KeptEntry(Entry, gc=False):
 
     size: int = 0
     """What its values took when they were written to the disk last. Units: bytes."""
+    is_on_disk: bool = False
+    """Whether something of its key may be there, which is to be deleted when it goes."""
 
 
 KeyChange = tuple[str, int, int, bytes | None]
 """What has become of a key: the key, the number of the change, which is higher than those of all before it,
 when it was written in microseconds since 1970, and its values as JSON, None: it is gone. No class: of one,
 a million objects take longer to make than what is in them."""
+
+
+MOST_UNTAKEN = 16_384
+"""Keys that are gone and were never on the disk, since something was written: then they are left out."""
 
 
 class BucketFill(NamedTuple):
@@ -67,6 +73,10 @@ class DurableBucket(Bucket):
         """What the values take on the disk of the keys that are held, as they were written last."""
         self._changed: dict[str, int] = {}
         """The number of the last change of each key that is not being written, what changed first first."""
+        self._never_there: set[str] = set()
+        """Of those, keys that are gone and were never on the disk: nothing of them has to be deleted."""
+        self._untaken = self._taken = 0
+        """How many such keys came since changes were taken to be written, and how many those are."""
         self._number = 0
         self._noted = self._stored = 0
         """How many changes there were, several of a key that is written once being one; and of those how
@@ -89,10 +99,14 @@ class DurableBucket(Bucket):
 
     def restore(self, loaded: Iterable[tuple[str, KeptEntry]]) -> None:
         """Take in what was on the disk, behind what is there, in the order it was written in."""
-        put = self.entries.__setitem__
+        entries = self.entries
         for key, entry in loaded:
-            put(key, entry)
-            self.bytes += entry.size
+            if (since := entries.get(key)) is None:
+                entries[key] = entry
+                self.bytes += entry.size
+            elif isinstance(since, KeptEntry):  # it was written before this was read
+                entry = since
+            entry.is_on_disk = True
 
     def forget(self, keys: Iterable[str]) -> None:
         """Have keys be deleted on the disk that were not taken in."""
@@ -107,8 +121,10 @@ class DurableBucket(Bucket):
         for key, number in islice(changed.items(), TOGETHER):
             entry = find(key)
             if entry is None:
+                self._never_there.discard(key)
                 taken.append((key, number, 0, None))
                 continue
+            entry.is_on_disk = True
             at = began + round(entry.at * 1e6)
             try:
                 values = encode(entry.values)
@@ -132,11 +148,13 @@ class DurableBucket(Bucket):
             for each in taken:
                 del changed[each[0]]
         self._is_told = False
+        self._untaken, self._taken = 0, len(taken)
         return taken
 
     def stored(self, taken: Collection[KeyChange]) -> None:
         """Take note that changes are on the disk; have done what waits for them."""
         self._stored += len(taken)
+        self._taken = 0
         while self._after and self._after[0][0] <= self._stored:
             action = self._after.popleft()[1]
             try:
@@ -148,7 +166,13 @@ class DurableBucket(Bucket):
 
     def put_back(self, taken: Iterable[KeyChange]) -> None:
         """Have changes be written later, before those that came since."""
-        self._changed = {key: number for key, number, _, _ in taken} | self._changed
+        back = {key: number for key, number, _, _ in taken}
+        self._never_there.difference_update(back)
+        for key in back:
+            if isinstance(entry := self.entries.get(key), KeptEntry):
+                entry.is_on_disk = True
+        self._taken = 0
+        self._changed = back | self._changed
         self._noted = self._stored + len(self._changed)
         self._after = deque((self._noted, action) for _, action in self._after)
         if self._changed:
@@ -192,12 +216,31 @@ class DurableBucket(Bucket):
 
     def _add(self, key: str, values: dict[str, Any], now: float) -> None:
         super()._add(key, values, now)
-        self.entries[key] = KeptEntry(values, now)
+        is_on_disk = key in self._changed and key not in self._never_there
+        self._never_there.discard(key)
+        self.entries[key] = KeptEntry(values, now, is_on_disk=is_on_disk)
 
     def _has_gone(self, key: str, entry: Entry) -> None:
+        self._note((key,))
         if isinstance(entry, KeptEntry):
             self.bytes -= entry.size
-        self._note((key,))
+            if not entry.is_on_disk:
+                self._never_there.add(key)
+                self._untaken += 1
+                if self._untaken >= MOST_UNTAKEN:
+                    self._forget_those()
+
+    def _forget_those(self) -> None:
+        """Leave out what has not to be deleted: a disk that takes nothing would have it grow for ever.
+
+        What waits for changes waits for all there are then, as it cannot be told which came before it.
+        """
+        for key in self._never_there:
+            self._changed.pop(key, None)
+        self._never_there.clear()
+        self._untaken = 0
+        self._noted = self._stored + self._taken + len(self._changed)
+        self._after = deque((self._noted, action) for _, action in self._after)
 
     def _note(self, keys: Iterable[str]) -> None:
         changed, number, noted = self._changed, self._number, [*keys]

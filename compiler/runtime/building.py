@@ -79,7 +79,8 @@ class Builder:
         if config.state is not None and any(each.remembers for each in config.transforms):
             bucket = self._world.buckets.get(config.state.bucket)
             if isinstance(bucket, DurableBucket):
-                parts.stored_first = StoredFirst(bucket)
+                late = any(each.is_durable or each.is_acknowledged_late for each in config.inputs)
+                parts.stored_first = StoredFirst(bucket, is_waited_for=late)
         parts.chain = assemble(config, self)
         parts.writers += self.each("outputs", config.outputs, self._writer)
         self._expect_losses()

@@ -258,8 +258,9 @@ class KeptBuckets:
 class StoredFirst:
     """What one pipeline may say only when what it remembered before is on the disk."""
 
-    def __init__(self, bucket: DurableBucket) -> None:
-        self._bucket = bucket
+    def __init__(self, bucket: DurableBucket, *, is_waited_for: bool) -> None:
+        """Take whether an input is told only then: else the end of the run does not wait for the disk."""
+        self._bucket, self._is_waited_for = bucket, is_waited_for
         self._is_over = False
 
     def when_stored(self, action: Callable[[], None]) -> None:
@@ -275,6 +276,8 @@ class StoredFirst:
 
     async def drained(self) -> None:
         """Wait until all is on the disk that was remembered until now, and what waited for it is done."""
+        if not self._is_waited_for:
+            return
         stored = asyncio.Event()
         self._bucket.when_stored(stored.set)
         await stored.wait()

@@ -322,9 +322,11 @@ class Pipeline:
         ]
 
         async def disconnect() -> None:
-            if late:
-                await asyncio.wait(late)
-            await self._opening.disconnect()
+            try:
+                if late:
+                    await asyncio.wait(late)
+            finally:  # also where the time is over
+                await self._opening.disconnect()
 
         await asyncio.gather(*finishing, disconnect())
 

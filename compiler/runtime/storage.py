@@ -507,5 +507,16 @@ def _bucket_part(
     keys, size, oldest = fill or (0, 0, None)
     since = None if oldest is None else round(oldest * 1000)
     return StoredPart(
-        queue.id, queue.pipeline, queue.target, "bucket", keys, size, since, state, left_over
+        queue.id,
+        queue.pipeline,
+        queue.target,
+        "bucket",
+        keys,
+        size,
+        since,
+        state,
+        left_over,
+        queue.ended is not None,
+        queue.aside,
+        queue.aside_bytes,
     )

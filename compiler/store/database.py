@@ -113,8 +113,9 @@ _QUEUES = (
 _DISCARD_ENDED = (
     "DELETE FROM queues WHERE id = ? AND ended NOTNULL"
     " AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = queues.id)"
+    " AND NOT EXISTS (SELECT 1 FROM remembered WHERE bucket = queues.id)"
 )
-"""Of a queue of which nothing is set aside any more."""
+"""Of a queue, or a bucket, of which nothing is set aside any more."""
 _ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
 
 

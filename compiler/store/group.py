@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from headrace.compiler.store.letterrows import DroppedLetters, LetterRest, NewLetter
 from headrace.compiler.store.storedrows import EndedRow, NewRow
 from headrace.compiler.store.storeerrors import StoreFailed
+
+log = logging.getLogger("headrace.store")
 
 MOST_ENTRIES = 4_096
 MOST_BYTES = 2**20
@@ -91,5 +94,8 @@ class Group:
         # Whoever is told knows this group: with all that is in it, it would be left to the collector.
         telling, self.tell, self.rows = self.tell, [], []
         for tell in telling:
-            tell()
+            try:
+                tell()
+            except Exception:  # a reader's fault must not become that of others
+                log.exception("what waited for the disk broke")
         self._ended.set()

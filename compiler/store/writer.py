@@ -25,7 +25,7 @@ from headrace.compiler.store.bucketrows import ChangedBucket
 from headrace.compiler.store.database import Database, Sync
 from headrace.compiler.store.disk import failed, is_damage
 from headrace.compiler.store.folder import StoreFolder
-from headrace.compiler.store.group import Group
+from headrace.compiler.store.group import MOST_BYTES, MOST_ENTRIES, Group
 from headrace.compiler.store.inpieces import MOST_JOINED
 from headrace.compiler.store.letterrows import (
     LetterAmounts,
@@ -124,7 +124,7 @@ class Store:
         self._watch: asyncio.TimerHandle | None = None
         self._is_quiet = self._is_tried = self._is_looked_after = False
         """What the timers want done."""
-        self._may_give_back = self._is_damaged = self._is_closing = False
+        self._may_give_back = self._is_damaged = self._is_closing = self._is_begun_anew = False
         self._readable = asyncio.Event()
         """Set unless it is failing."""
         self._readable.set()
@@ -801,8 +801,7 @@ class Store:
         for row, queue, next in group.rows_along():
             changes.rows_along.append(row)
             changes.nexts[queue] = next
-        buckets = self._changed_buckets()
-        changes.remembered = [each.gather() for each in buckets]
+        buckets = self._gather(changes)
         try:
             seconds = await self._do(partial(self._timed, changes))
         except Exception as cause:
@@ -824,13 +823,22 @@ class Store:
             for each in buckets:
                 each.ended(None)
 
-    def _changed_buckets(self) -> list[ChangedBucket]:
-        """Return the buckets in which something has changed, if it can be committed."""
+    def _gather(self, changes: Changes) -> list[ChangedBucket]:
+        """Take what has changed in buckets, in turn, as much as is written at once, if it can be."""
         if self.state != "open":
             return []
-        changed = [each for each, has_changed in self._buckets.items() if has_changed]
-        self._buckets.update(dict.fromkeys(changed, False))
-        return changed
+        gathered: list[ChangedBucket] = []
+        keys = size = 0
+        for bucket in [each for each, has_changed in self._buckets.items() if has_changed]:
+            if keys >= MOST_ENTRIES or size >= MOST_BYTES:
+                break
+            del self._buckets[bucket]
+            self._buckets[bucket] = False  # behind all others
+            taken = bucket.gather()
+            keys, size = keys + len(taken.keys), size + taken.bytes
+            changes.remembered.append(taken)
+            gathered.append(bucket)
+        return gathered
 
     def _timed(self, changes: Changes, database: Database) -> float:
         """Commit, on the thread; return how long that took."""
@@ -908,7 +916,8 @@ class Store:
     async def _try_again(self) -> None:
         """See whether it can be written again; what is not needed any more goes first."""
         changes, self._changes = self._changes, Changes()
-        is_anew = self._is_damaged and self.state == "failing"
+        if self._is_damaged and self.state == "failing":
+            self._is_begun_anew = True
         try:
             await self._told(partial(self._revive, changes))
         except Exception as cause:
@@ -916,8 +925,10 @@ class Store:
             self._fails(cause)
             return
         self._is_committed(changes)
-        for each in self._buckets if is_anew else ():
-            each.begin_anew()
+        if self._is_begun_anew:
+            self._is_begun_anew = False
+            for each in self._buckets:
+                each.begin_anew()
         self.state = "full"  # it can be read, and let go of; whether there is room is to be seen
         self._readable.set()
         try:
