@@ -73,8 +73,9 @@ class DurableBucket(Bucket):
         """What the values take on the disk of the keys that are held, as they were written last."""
         self._changed: dict[str, int] = {}
         """The number of the last change of each key that is not being written, what changed first first."""
+        self._going: set[str] = set()
         self._never_there: set[str] = set()
-        """Of those, keys that are gone and were never on the disk: nothing of them has to be deleted."""
+        """Of those, keys that are gone and are to be deleted on the disk; and such as were never there."""
         self._untaken = self._taken = 0
         """How many such keys came since changes were taken to be written, and how many those are."""
         self._number = 0
@@ -122,6 +123,7 @@ class DurableBucket(Bucket):
             entry = find(key)
             if entry is None:
                 self._never_there.discard(key)
+                self._going.discard(key)
                 taken.append((key, number, 0, None))
                 continue
             entry.is_on_disk = True
@@ -171,6 +173,8 @@ class DurableBucket(Bucket):
         for key in back:
             if isinstance(entry := self.entries.get(key), KeptEntry):
                 entry.is_on_disk = True
+            else:
+                self._going.add(key)
         self._taken = 0
         self._changed = back | self._changed
         self._noted = self._stored + len(self._changed)
@@ -216,15 +220,17 @@ class DurableBucket(Bucket):
 
     def _add(self, key: str, values: dict[str, Any], now: float) -> None:
         super()._add(key, values, now)
-        is_on_disk = key in self._changed and key not in self._never_there
+        self.entries[key] = KeptEntry(values, now, is_on_disk=key in self._going)
+        self._going.discard(key)
         self._never_there.discard(key)
-        self.entries[key] = KeptEntry(values, now, is_on_disk=is_on_disk)
 
     def _has_gone(self, key: str, entry: Entry) -> None:
         self._note((key,))
         if isinstance(entry, KeptEntry):
             self.bytes -= entry.size
-            if not entry.is_on_disk:
+            if entry.is_on_disk:
+                self._going.add(key)
+            else:
                 self._never_there.add(key)
                 self._untaken += 1
                 if self._untaken >= MOST_UNTAKEN:

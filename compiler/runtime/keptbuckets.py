@@ -61,10 +61,11 @@ class KeptBucket:
         self._store, self._clock = store, clock
         self._taken: Sequence[KeyChange] = ()
         self._opening: asyncio.Task[None] | None = None
+        self._is_given_up = False
 
     async def open(self) -> None:
-        """Fill the bucket with what is in the store, as soon as that can be read."""
-        while not await self._opened():
+        """Fill the bucket with what is in the store, as soon as that can be read, or it is given up."""
+        while not self._is_given_up and not await self._opened():
             await self._clock.sleep(AGAIN_SECONDS)
 
     async def _opened(self) -> bool:
@@ -82,6 +83,8 @@ class KeptBucket:
                 number = await self._load(queue.id)
                 break
             except StoreFailed:
+                if self._is_given_up:
+                    return False
                 await self._clock.sleep(AGAIN_SECONDS)
         self._store.join(self)
         self.bucket.keep(number, partial(self._store.gather, self))
@@ -183,6 +186,7 @@ class KeptBucket:
 
     def give_up(self) -> None:
         """Open it no more, if it is not."""
+        self._is_given_up = True
         if self._opening is not None:
             self._opening.cancel()
 
@@ -218,9 +222,13 @@ class KeptBuckets:
         that is declared in another way begins empty, and what the one before had is left over for good.
         """
         wanted = [each for each in buckets if isinstance(each, DurableBucket)]
-        for bucket in [each for each in self._kept if each not in wanted]:
-            kept = self._kept.pop(bucket)
-            await kept.close(ends=isinstance(buckets.get(bucket.name), DurableBucket))
+        gone = [(each, self._kept.pop(each)) for each in [*self._kept] if each not in wanted]
+        await asyncio.gather(
+            *(
+                kept.close(ends=isinstance(buckets.get(bucket.name), DurableBucket))
+                for bucket, kept in gone
+            )
+        )
         for bucket in wanted:
             if bucket not in self._kept:
                 kept = self._kept[bucket] = KeptBucket(store, bucket, self._clock, self._warn)

@@ -288,16 +288,20 @@ class Pipeline:
     async def _drain_and_close(self) -> None:
         for each in self.parts.writers:
             await each.drain()
-        if self.parts.letters is not None:
-            await self.parts.letters.keeping.drained()
-        if self.parts.stored_first is not None:
-            await self.parts.stored_first.drained()
+        await self._kept()
         if self._world.owing.owes(self.id):
             self._is_drained.set()
             await self._world.owing.written(self.id)
         await self._close()
         self.parts.hidden.let_go()  # not before: a sink may still fail as it finishes
         self._end_of_all()
+
+    async def _kept(self) -> None:
+        """Wait until dead letters, and what was remembered, are on the disk."""
+        if self.parts.letters is not None:
+            await self.parts.letters.keeping.drained()
+        if self.parts.stored_first is not None:
+            await self.parts.stored_first.drained()
 
     def _end_of_all(self) -> None:
         self._is_drained.set()
@@ -325,6 +329,7 @@ class Pipeline:
             try:
                 if late:
                     await asyncio.wait(late)
+                    await self._kept()  # what is told only then, they are to hear
             finally:  # also where the time is over
                 await self._opening.disconnect()
 

@@ -139,9 +139,9 @@ class Reverting:
             made = await self._built(comparison.made, old)
             self._take_over(comparison.wanted, made, install)
             await self._end(old)
-            await self._world.storage.keep(self.buckets)
         finally:
             self.has_ended.set()
+        await self._world.storage.keep(self.buckets)
         # The new pipelines run, each as soon as it is open.
         refused = await self._each(made.values(), self._open)
         if said := [diagnostic for some in refused for diagnostic in some]:

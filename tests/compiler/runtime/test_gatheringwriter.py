@@ -10,6 +10,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.delivery import BATCHES_UNDER_WAY, Batch, SharedDebt
 from headrace.compiler.edges import Arrival, GatheringSink, Source
 from headrace.compiler.errors import BatchFailed
+from tests.compiler.runtime.durable import Gated
 from tests.stand_ins import Kept, Told, batches, does, engine, pipeline, reads, run, takes
 from tests.virtual import virtual
 
@@ -181,3 +182,30 @@ async def test_the_broker_is_let_go_of_when_it_has_heard_of_what_is_handed_over_
 
     assert broker.acknowledged == [0, 1]
     assert broker.has_hung_up
+
+
+class Slow(Gathering):
+    """Takes longer to finish than there is time where another output has taken its share."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def finish(self) -> None:
+        await self._clock.sleep(2)
+        await super().finish()
+
+
+@virtual
+async def test_a_broker_is_let_go_of_though_an_output_has_not_the_time_to_finish() -> None:
+    it, broker = engine(), Broker()
+    given = reads(broker, acknowledges=True, ack="on_delivery")
+    outputs = [takes(Slow(it.clock)), takes(Gated(is_open=False))]
+    await run(it, pipeline("p", [given], [], outputs))
+    await it.clock.sleep(1)
+
+    await it.dispose("p")
+    await it.clock.sleep(10)
+
+    assert broker.has_hung_up
+    await it.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,22 @@ async def test_a_stopped_queue_is_read_out_and_ends() -> None:
 
     assert numbers(await waiting) == [1]
     assert await journal.read() == []
+
+
+@virtual
+async def test_a_fault_of_one_who_waits_for_the_disk_is_not_that_of_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await Store.open(Clock(asyncio.get_running_loop()), tmp_path, keep_free_bytes=0)
+    one, other = [await Journal.open(store, each, "http", "journal", 2**40) for each in "pq"]
+    group = one.append(b"1")
+
+    def broken() -> None:
+        raise RuntimeError("a fault of ours")
+
+    group.tell.append(broken)
+    await other.append(b"2").stored()
+
+    assert [each.payload for each in await other.read()] == [b"2"]
+    assert "what waited for the disk broke" in caplog.text
+    await store.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.writer import Store
+from tests.compiler.remembering import declared, stored
 from tests.virtual import virtual
 
 
@@ -96,4 +97,26 @@ async def test_what_is_damaged_is_among_it_and_counted_as_far_as_that_can_be(
     assert await journal.read() == []
     assert store.set_asides == 2
     assert await aside(store) == [(0, 4, 3 * 5 + 5)]
+    await store.close()
+
+
+@virtual
+async def test_a_bucket_that_ended_stays_as_long_as_it_has_keys(tmp_path: Path) -> None:
+    store, _ = await opened(tmp_path)
+    bucket = await declared(store)
+    bucket.merge({"a": {"n": 1}, "b": {"n": 2}})
+    await stored(bucket)
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE remembered SET value = '1 2 3 {}' WHERE key = 'a'")
+        database.execute("UPDATE queues SET ended = NULL")
+    store, _ = await opened(tmp_path)
+    await declared(store)  # it is read, and what is damaged set aside
+    [id] = [each.id for each in await store.queues() if each.aside]
+    store.end(id)
+    await store.written()
+
+    await store.discard_aside(id)
+
+    assert [each.aside for each in await store.queues() if each.id == id] == [0]
     await store.close()
