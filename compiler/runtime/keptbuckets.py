@@ -235,7 +235,7 @@ class KeptBuckets:
                 try:
                     await kept.open()
                 except BaseException:
-                    del self._kept[bucket]
+                    self._kept.pop(bucket, None)  # not there if the store is closed meanwhile
                     raise
 
     def close(self) -> None:
