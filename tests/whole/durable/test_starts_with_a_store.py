@@ -73,7 +73,7 @@ def the_log(file: Path) -> str:
     octets = bytearray(log.read_bytes())
     octets[len(octets) // 2] ^= 1
     log.write_bytes(octets)
-    return f"the log of '{file}' is damaged: "
+    return f"the log of '{file}': "
 
 
 def the_end_of_the_log(file: Path) -> None:
