@@ -74,10 +74,13 @@ class DurableBucket(Bucket):
         self._changed: dict[str, int] = {}
         """The number of the last change of each key that is not being written, what changed first first."""
         self._going: set[str] = set()
+        """Of those, keys that are gone and are to be deleted on the disk."""
         self._never_there: set[str] = set()
-        """Of those, keys that are gone and are to be deleted on the disk; and such as were never there."""
-        self._untaken = self._taken = 0
-        """How many such keys came since changes were taken to be written, and how many those are."""
+        """Of those, keys that are gone and never were on the disk."""
+        self._untaken = 0
+        """How many such keys there were since changes were taken last."""
+        self._taken = 0
+        """How many changes are being written."""
         self._number = 0
         self._noted = self._stored = 0
         """How many changes there were, several of a key that is written once being one; and of those how
@@ -252,6 +255,8 @@ class DurableBucket(Bucket):
         changed, number, noted = self._changed, self._number, [*keys]
         before = len(changed)
         self._number = number + len(noted)
+        if self._never_there:  # what is about to be written again is not left out
+            self._never_there.difference_update(noted)
         changed.update(zip(noted, range(number + 1, self._number + 1), strict=True))
         self._noted += len(changed) - before
         if not self._is_told and changed:

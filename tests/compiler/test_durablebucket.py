@@ -57,6 +57,18 @@ async def test_what_may_be_on_the_disk_is_deleted_however_often_it_comes_and_goe
 
 
 @virtual
+async def test_what_comes_again_as_others_are_left_out_is_written() -> None:
+    bucket = small()
+    for number in range(MOST_UNTAKEN + 1):  # one more that goes, and those are left out
+        write(bucket, f"{number}")
+
+    bucket.writer({"n": "m['n']"})({"0": {"n": 2}, "new": {"n": 2}})  # the last one first
+
+    written = {key for key, _, _, values in taken(bucket) if values is not None}
+    assert written == {*bucket.entries} == {"new", "0"}
+
+
+@virtual
 async def test_so_it_is_where_what_deletes_it_could_not_be_written() -> None:
     bucket = small()
     write(bucket, "a", "b")
