@@ -20,7 +20,7 @@ from headrace.compiler.buckets import Bounds, Bucket, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.durablebucket import DurableBucket
 from headrace.compiler.runtime.keptbuckets import KeptBuckets
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 
 TOGETHER = 2_500
 """Keys that are written in one turn."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from headrace.compiler.store.bucketrows import BucketChanges, RememberedPage
+    from headrace.compiler.store.openstore import Store
     from headrace.compiler.store.storedrows import StoredQueue
-    from headrace.compiler.store.writer import Store
 
 log = logging.getLogger("headrace.state")
 
@@ -70,7 +70,7 @@ class KeptBucket:
 
     async def _opened(self) -> bool:
         try:
-            queue = await self._store.queue("", self.bucket.name, BUCKET)
+            queue = await self._store.queues.open("", self.bucket.name, BUCKET)
         except StoreFull:  # so it has none, and begins empty
             if self._opening is None:
                 self._opening = asyncio.ensure_future(self._open_later())
@@ -86,8 +86,8 @@ class KeptBucket:
                 if self._is_given_up:
                     return False
                 await self._clock.sleep(AGAIN_SECONDS)
-        self._store.join(self)
-        self.bucket.keep(number, partial(self._store.gather, self))
+        self._store.buckets.join(self)
+        self.bucket.keep(number, partial(self._store.bucket_changed, self))
         return True
 
     async def _open_later(self) -> None:
@@ -123,7 +123,10 @@ class KeptBucket:
     async def _set_aside(self, id: int, keys: Sequence[bytes]) -> None:
         from headrace.compiler.store import buckettables
 
-        self._store.bucket_damaged(self.bucket.name, len(keys))
+        self._store.condition.has_damaged(
+            len(keys),
+            f"{len(keys):,} keys of bucket '{self.bucket.name}' are damaged: they are set aside",
+        )
         work = partial(buckettables.set_aside, bucket=id, keys=keys, now=self._clock.seconds())
         with suppress(StoreFailed):  # else it is found again at the next start
             await self._store.write(work)
@@ -199,10 +202,10 @@ class KeptBucket:
         self.bucket.when_stored(done.set)
         async with self._store.leaving():
             await done.wait()
-        self._store.part(self)
-        self._store.leave(self.id)
+        self._store.buckets.leave(self)
+        self._store.queues.leave(self.id)
         if ends:
-            self._store.end(self.id)
+            self._store.queues.end(self.id)
             async with self._store.leaving():
                 await self._store.written()
 

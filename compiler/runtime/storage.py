@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import DroppedLetters
     from headrace.compiler.store.memorydisk import MemoryDisk
+    from headrace.compiler.store.openstore import Store
     from headrace.compiler.store.shelf import Shelf
     from headrace.compiler.store.storedrows import StoredQueue
-    from headrace.compiler.store.writer import Store
 
 log = logging.getLogger("headrace.store")
 
@@ -254,7 +254,8 @@ class Storage:
             yield from program.of_durable(fault)
 
     async def _open(self) -> None:
-        from headrace.compiler.store.writer import TAKES_AGAIN, Store, StoreNews
+        from headrace.compiler.store.condition import TAKES_AGAIN, StoreNews
+        from headrace.compiler.store.openstore import Store
 
         def hear(news: StoreNews, why: str) -> None:
             self._hear(StoreEvent(news, why, self._clock.millis()))
@@ -283,7 +284,7 @@ class Storage:
     @property
     def is_open(self) -> bool:
         """Whether the store takes something now."""
-        return self._store is not None and self._store.state == "open"
+        return self._store is not None and self._store.condition.state == "open"
 
     def hear_of_letters(self, pipeline: str, hear: HearDropped) -> None:
         """Have somebody, and nobody else, hear of dead letters of a pipeline that go to make room."""
@@ -383,7 +384,7 @@ class Storage:
         store = self._store
         if store is None:
             return None
-        if not self._is_listed or self._set_asides != store.set_asides:
+        if not self._is_listed or self._set_asides != store.condition.set_asides:
             if self._listing is None or self._listing.done():
                 self._listing = asyncio.ensure_future(self._list(store))
             await asyncio.wait([self._listing], timeout=LISTED_SECONDS)
@@ -391,14 +392,20 @@ class Storage:
         parts = [each for each in parts if each.entries or each.aside or not each.left_over]
         seconds, commits = store.commit_seconds
         return StoreFigures(
-            store.state, store.free_bytes(), store.failures, store.damaged, seconds, commits, parts
+            store.condition.state,
+            store.free_bytes(),
+            store.condition.failures,
+            store.condition.damaged,
+            seconds,
+            commits,
+            parts,
         )
 
     async def _list(self, store: Store) -> None:
         """Look through all there is: once for each change of who has what, for that takes long."""
-        self._is_listed, self._set_asides = True, store.set_asides
+        self._is_listed, self._set_asides = True, store.condition.set_asides
         try:
-            listed = await store.queues()
+            listed = await store.queues.listed()
             self._left_in = await self._buckets.left_in(store, listed)
             self._listed = listed
         except StoreFailed:
@@ -408,13 +415,13 @@ class Storage:
         if queue.kind == BUCKET:
             bucket = self._buckets.of(queue.id)
             kept = self._left_in.get(queue.id) if bucket is None else bucket.fill()
-            return _bucket_part(queue, kept, store.state, left_over=bucket is None)
+            return _bucket_part(queue, kept, store.condition.state, left_over=bucket is None)
         kind = _KINDS.get(queue.kind, "journal")
         name = (queue.pipeline, queue.target, kind)
         lent = None if queue.ended is not None else self._lent.get(name)
         entries, since = queue.entries, queue.oldest
         size = queue.bytes + ROW_BYTES * queue.rows  # as whoever has it counts
-        state = store.state
+        state = store.condition.state
         if lent is not None:  # with what is being stored, and without what is about to go
             fill = lent.journal.fill()
             entries, size, since = lent.journal.entries, fill.used, lent.journal.oldest()
@@ -446,7 +453,7 @@ class Storage:
         """
         store, gone = await self._found(id)
         try:
-            await store.discard(id)
+            await store.queues.discard(id)
         except StoreInUse as cause:
             bucket = self._buckets.of(id)
             used = gone.pipeline if bucket is None else bucket.name
@@ -473,7 +480,7 @@ class Storage:
         store, queue = await self._found(id)
         if not queue.aside:
             raise UnknownStored(id, is_aside=True)
-        await store.discard_aside(id)
+        await store.queues.discard_aside(id)
         self._is_listed = False
         log.info(
             "discarded what was set aside of pipeline '%s' (%s): %s entries, %s bytes",
@@ -485,7 +492,9 @@ class Storage:
 
     async def _found(self, id: int) -> tuple[Store, StoredQueue]:
         store = self._store
-        found = [] if store is None else [each for each in await store.queues() if each.id == id]
+        found = (
+            [] if store is None else [each for each in await store.queues.listed() if each.id == id]
+        )
         if store is None or not found:
             raise UnknownStored(id)
         return store, found[0]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from headrace.compiler.edges import READY_BYTES, QueueFill
 from headrace.compiler.store.group import MOST_BYTES, MOST_ENTRIES, Group
 from headrace.compiler.store.inpieces import MOST_JOINED
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     READY_ENTRIES,
@@ -28,7 +29,6 @@ from headrace.compiler.store.storedrows import (
 )
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
-from headrace.compiler.store.writer import Store
 
 Payload = bytes
 """What is put down. In a `Journal` that name is something else."""
@@ -163,7 +163,7 @@ class Journal:
         cls, store: Store, pipeline: str, target: str, kind: str, max_bytes: int
     ) -> Journal:
         """Return the queue of a pipeline and target, with what is in it."""
-        return cls(store, await store.queue(pipeline, target, kind), max_bytes)
+        return cls(store, await store.queues.open(pipeline, target, kind), max_bytes)
 
     @property
     def bytes(self) -> int:
@@ -234,7 +234,7 @@ class Journal:
         if self._bytes + size > self.max_bytes:
             raise StoreFull(f"{self._bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
         most = self._most_ready() if not (self._unread or self._alone_rows) else 0
-        group, new = self._store.append(self._queue, self._next, payload, is_taken=most > 0)
+        group, new = self._store.rows.append(self._queue, self._next, payload, is_taken=most > 0)
         if new.first == self._next:
             row = _RowToBe(group, new)
             self._bytes += ROW_BYTES
@@ -302,7 +302,7 @@ class Journal:
             self._out -= 1
         if not row.left:
             self._bytes -= row.bytes
-            self._store.let_go(row.n, self._queue, self.next_number)
+            self._store.rows.let_go(row.n, self._queue, self.next_number)
         if self._is_alone and not self._out:
             self._go_on()
 
@@ -324,7 +324,7 @@ class Journal:
         row = self._rows[number]
         if row.entries > 1:
             raise ValueError(f"entry {number} shares a row with others")
-        self._store.set_aside(row.n)
+        self._store.rows.set_aside(row.n)
         self.let_go([number])
 
     def have_survived(self) -> None:
@@ -364,7 +364,7 @@ class Journal:
 
         Where the disk does not take that in time, it is tried for as long as the store is open.
         """
-        await self._leave(lambda: self._store.end(self._queue))
+        await self._leave(lambda: self._store.queues.end(self._queue))
 
     async def _leave(self, say: Callable[[], None]) -> None:
         if self._is_closed:
@@ -379,12 +379,12 @@ class Journal:
                     while self._to_be:  # what is being stored
                         await self._wait()
                     for left in self._left():
-                        await self._store.give_back(self._queue, left)
+                        await self._store.rows.give_back(self._queue, left)
                 finally:
                     say()
                 await self._store.written()
         finally:
-            self._store.leave(self._queue)
+            self._store.queues.leave(self._queue)
 
     async def _wait(self) -> None:
         """Wait until something is stored, let go of, or wanted."""
@@ -447,7 +447,7 @@ class Journal:
         """Take a row to be handed out, with what was made of its payloads, and how many bytes those are."""
         count = len(payloads)
         row = _Row(n, count, size + WIDTH * count + ROW_BYTES, at)
-        self._store.under_way(n)
+        self._store.rows.under_way(n)
         if deaths >= ALONE_FROM:
             self._deadly += count
         numbers = range(first, first + count)
@@ -470,7 +470,7 @@ class Journal:
                 return []
             if ready[0].deaths < SET_ASIDE_FROM:
                 # What came before is gone for good before this one may end the process.
-                await self._store.take(self._rows[ready[0].number].n, self._queue)
+                await self._store.rows.take(self._rows[ready[0].number].n, self._queue)
                 if self._is_closed:
                     return []
             self._be_alone(is_for_good=ready[0].deaths >= SET_ASIDE_FROM)
@@ -485,12 +485,12 @@ class Journal:
         """Have nothing be handed out until what is out is let go of, or has survived."""
         self._is_alone = True
         if not is_for_good:
-            self._survival = self._store.call_later(SURVIVED_SECONDS, self._have_survived)
+            self._survival = self._store.rows.call_later(SURVIVED_SECONDS, self._have_survived)
 
     def _have_survived(self) -> None:
         """Wait no longer for what is out."""
         out = {number for number in self._rows if number <= self._last} - self._survived
-        self._store.survived({self._rows[number].n for number in out})
+        self._store.rows.survived({self._rows[number].n for number in out})
         self._survived |= out
         self._out = 0
         self._go_on()
@@ -508,11 +508,11 @@ class Journal:
         known = _Amount(
             self._unread, self._unread_bytes
         )  # what is stored meanwhile is behind the page
-        page = await self._store.page(
+        page = await self._store.rows.page(
             self._queue, max(self._last, self._seen), self._stored, PAGE_BYTES
         )
         if page.rows and (first := page.rows[0]).has_to_be_split:
-            await self._store.split(
+            await self._store.rows.split(
                 first, self._queue, partial(self._is_split, len(first.payloads))
             )
             return
@@ -525,7 +525,7 @@ class Journal:
         for row in page.damaged:
             self._is_gone(known.take(row.entries, row.bytes + ROW_BYTES))
         if page.is_last and known.entries:
-            self._store.lost(self._queue, known.entries)
+            self._store.rows.lost(self._queue, known.entries)
             self._is_gone(known)
 
     def _is_split(self, entries: int) -> None:

@@ -6,6 +6,7 @@ they are of. Each pipeline has as much room as whoever puts down says.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
@@ -18,6 +19,7 @@ from headrace.compiler.store.letterrows import (
     DroppedLetters,
     Letter,
     LetterAmount,
+    LetterAmounts,
     LetterPage,
     LetterRest,
     LetterSignature,
@@ -26,8 +28,8 @@ from headrace.compiler.store.letterrows import (
     WholeLetter,
 )
 from headrace.compiler.store.lettertables import DELETED_LETTERS, LetterFilter
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeerrors import StoreFull
-from headrace.compiler.store.writer import Store
 
 MOST_LISTED = 200
 """Letters of a page."""
@@ -120,7 +122,7 @@ class Records:
         found: list[LetterSignature] = []
         for each in self.pipelines() if pipeline is None else [storable(pipeline)]:
             read = partial(lettertables.signatures, pipeline=each, most=MOST_SIGNATURES_LISTED)
-            found += await self._store.read_letters(read)  # others have their turn in between
+            found += await self._store.read(read)  # others have their turn in between
             found.sort(key=lambda each: (-each.last_seen, each.message))
             del found[MOST_SIGNATURES_LISTED:]
         return found
@@ -143,7 +145,7 @@ class Records:
         of = _filter(pipeline, stage, message)
         before, limit = min(before, ABOVE_ALL), max(1, min(limit, MOST_LISTED))
         read = partial(lettertables.page, of=of, before=before, limit=limit)
-        page = await self._store.read_letters(read)
+        page = await self._store.read(read)
         for id in page.damaged:
             self._is_damaged(id)
         return page
@@ -156,7 +158,7 @@ class Records:
         """
         if not 0 < id < ABOVE_ALL:
             return None
-        whole = await self._store.read_letters(partial(lettertables.one, id=id))
+        whole = await self._store.read(partial(lettertables.one, id=id))
         if whole is not None and None in whole:
             self._is_damaged(id)
         return whole
@@ -167,7 +169,8 @@ class Records:
         Raises:
             StoreFailed: the store is closed.
         """
-        await self._store.tried(id, LetterTry(tries, last_seen, maybe_written))
+        self._store.changes.tried[id] = LetterTry(tries, last_seen, maybe_written)
+        await self._store.written()
 
     async def written(self) -> None:
         """Wait until all that was said until now is on the disk, such as that letters are gone.
@@ -183,7 +186,8 @@ class Records:
         ``group``: they go in the same commit as what is put down there; if that fails, they stay.
         """
         if group is None:
-            self._store.let_go_of_letters(ids)
+            self._store.changes.letters_gone += ids
+            self._store.soon()
         else:
             group.letters_along += ids
 
@@ -197,7 +201,7 @@ class Records:
         for start in range(0, len(wanted), DELETED_LETTERS):
             some = wanted[start : start + DELETED_LETTERS]
             work = partial(lettertables.delete_given, pipeline=storable(pipeline), ids=some)
-            for amount in (await self._store.delete_letters(work)).values():
+            for amount in (await self._delete(work)).values():
                 deleted = deleted.plus(amount)
         return deleted
 
@@ -214,16 +218,21 @@ class Records:
         of = _filter(pipeline, stage, message)
         work = partial(lettertables.delete_some, of=of, last=self._store.last_letter)
         deleted = LetterAmount()
-        while some := await self._store.delete_letters(work):
+        while some := await self._delete(work):
             for amount in some.values():
                 deleted = deleted.plus(amount)
+        return deleted
+
+    async def _delete(self, work: Callable[[sqlite3.Connection], LetterAmounts]) -> LetterAmounts:
+        deleted = await self._store.write(work)
+        self._store.letters.subtract(deleted)
         return deleted
 
     def _is_damaged(self, id: int) -> None:
         """Tell of a letter that is damaged, once."""
         if id not in self._damaged:
             self._damaged.add(id)
-            self._store.letter_damaged(id)
+            self._store.condition.has_damaged(1, f"letter {id} is damaged")
 
 
 def room_for(letter: Letter, body: bytes) -> int:

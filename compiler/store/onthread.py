@@ -45,7 +45,7 @@ def _within_room(room: Room | None, size: int, work: Callable[[], T]) -> T:
 
 
 def queue(
-    changes: Changes, room: Room | None, key: tuple[str, str, str], database: Database
+    room: Room | None, key: tuple[str, str, str], changes: Changes, database: Database
 ) -> StoredQueue:
     """Return a queue as it is after changes."""
     if not changes.is_empty:
@@ -64,7 +64,7 @@ def discard_aside(queue: int, room: Room | None, database: Database) -> bool:
 
 
 def write(work: Callable[[sqlite3.Connection], T], room: Room | None, database: Database) -> T:
-    """Write something of the letters that makes room, also on a full disk."""
+    """Write something that makes room, also on a full disk."""
     return on_the_reserve(room, lambda: database.write(work))
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple, Self
 
 from headrace.compiler.edges import QueueFill
 from headrace.compiler.store.group import Group
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import ROW_BYTES, NewRow, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
-from headrace.compiler.store.writer import Store
 
 
 class ShelvedEntry(NamedTuple):
@@ -59,7 +59,7 @@ class Shelf:
         cls, store: Store, pipeline: str, target: str, kind: str, max_bytes: int
     ) -> Self:
         """Return the shelf of a pipeline and target, with what is on it."""
-        return cls(store, await store.queue(pipeline, target, kind), max_bytes)
+        return cls(store, await store.queues.open(pipeline, target, kind), max_bytes)
 
     def fill(self) -> QueueFill:
         """Return how full it is."""
@@ -82,7 +82,7 @@ class Shelf:
             StoreFailed: it cannot be read.
         """
         found: list[ShelvedEntry] = []
-        for n, number, at, size, beginning in await self._store.beginnings(self._queue, most):
+        for n, number, at, size, beginning in await self._store.rows.beginnings(self._queue, most):
             if number not in self._rows:
                 self._rows[number] = _ShelfRow(n, size + WIDTH + ROW_BYTES, at)
                 found.append(ShelvedEntry(number, beginning, size))
@@ -94,7 +94,7 @@ class Shelf:
         Raises:
             StoreFailed: the store is closed.
         """
-        page = await self._store.page(self._queue, number - 1, number + 1, 1)
+        page = await self._store.rows.page(self._queue, number - 1, number + 1, 1)
         for row in page.rows:
             return row.payloads[0]
         self._forget(number)
@@ -112,7 +112,7 @@ class Shelf:
         if not self.has_room_for(len(entry)):
             raise StoreFull(f"{self.bytes:,} of {self.max_bytes:,} bytes are in use (max_bytes)")
         number = self._next
-        group, row = self._store.append(self._queue, number, entry, is_taken=False)
+        group, row = self._store.rows.append(self._queue, number, entry, is_taken=False)
         group.open.pop(self._queue, None)  # the next one has a row of its own as well
         self._next += 1
         size = len(entry) + WIDTH + ROW_BYTES
@@ -140,7 +140,7 @@ class Shelf:
     def let_go(self, number: int) -> None:
         """Keep an entry no longer; not after it was closed: it comes again then."""
         if not self._is_closed and (row := self._forget(number)) is not None:
-            self._store.let_go(row.n, self._queue, self._next)
+            self._store.rows.let_go(row.n, self._queue, self._next)
 
     def _forget(self, number: int) -> _ShelfRow | None:
         row = self._rows.pop(number, None)
@@ -158,7 +158,7 @@ class Shelf:
 
     async def end(self) -> None:
         """Leave it to nobody: who opens its like gets a new one. What was not let go of stays."""
-        await self._leave(lambda: self._store.end(self._queue))
+        await self._leave(lambda: self._store.queues.end(self._queue))
 
     async def _leave(self, say: Callable[[], None]) -> None:
         if self._is_closed:
@@ -174,4 +174,4 @@ class Shelf:
                     say()
                 await self._store.written()
         finally:
-            self._store.leave(self._queue)
+            self._store.queues.leave(self._queue)

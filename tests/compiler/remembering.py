@@ -12,7 +12,7 @@ from headrace.compiler.buckets import Bounds, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.durablebucket import DurableBucket
 from headrace.compiler.runtime.keptbuckets import KeptBuckets
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 
 NAME = "machines"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,11 +19,11 @@ from headrace.compiler.runtime.storedexport import DamagedRecord, letters_of, re
 from headrace.compiler.store import storesubjects
 from headrace.compiler.store.inspection import Inspection, NoStore
 from headrace.compiler.store.lostcommits import said_of
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import BUCKET, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed, StoreRefused
 from headrace.compiler.store.storeformat import FORMAT
 from headrace.compiler.store.storesubjects import Damage
-from headrace.compiler.store.writer import Store
 from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.timestamps import rfc3339_of_seconds
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
@@ -133,7 +133,7 @@ async def _discard(directory: Path, part: int) -> None:
     try:
         store = await Store.open(Clock(asyncio.get_running_loop()), folder, tell=told.append)
         try:
-            await store.discard(part)
+            await store.queues.discard(part)
         finally:
             await store.close()
     except StoreRefused as cause:

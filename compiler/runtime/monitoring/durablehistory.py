@@ -31,8 +31,8 @@ from headrace.compiler.runtime.monitoring.pipelinerecord import (
 from headrace.compiler.store import historytable
 from headrace.compiler.store.historytable import HistoryRow
 from headrace.compiler.store.letterrecords import storable
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeerrors import StoreFailed
-from headrace.compiler.store.writer import Store
 from headrace.compiler.timestamps import rfc3339_of_seconds
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class DurableHistory:
         for start in range(0, len(rows), ROWS_OF_A_COMMIT):
             some = rows[start : start + ROWS_OF_A_COMMIT]
             size = sum(each.size for each in some)
-            await self._store.write_history(partial(historytable.write, rows=some), size)
+            await self._store.write_new(partial(historytable.write, rows=some), size)
         self._written |= {id: each for id, each in written.items() if id not in self._dropped}
 
     async def _forget(self) -> None:
@@ -140,12 +140,12 @@ class DurableHistory:
             oldest = self._oldest(resolution, now)
             if self._oldest_kept.get(resolution) != oldest:
                 old = partial(historytable.forget_before, width=width, start=oldest)
-                while await self._store.forget_history(old):
+                while await self._store.write(old):
                     pass
                 self._oldest_kept[resolution] = oldest
         if dropped := [*self._dropped]:
             of_them = partial(historytable.forget_pipelines, pipelines=[*map(storable, dropped)])
-            while await self._store.forget_history(of_them):
+            while await self._store.write(of_them):
                 pass
             self._dropped.difference_update(dropped)
 
@@ -163,7 +163,7 @@ class DurableHistory:
         elsewhere = partial(historytable.elsewhere, widths=[*WIDTHS.values()], end=end)
         ahead += await self._asked(elsewhere)
         if damaged:
-            self._store.history_damaged(damaged)
+            self._store.condition.has_damaged(damaged, f"{damaged:,} rows of history are damaged")
         if ahead:
             log.warning(
                 "of history %s rows are of a time after %s, which the clock shows: that is left out",
@@ -173,7 +173,7 @@ class DurableHistory:
 
     async def _asked(self, work: Callable[[sqlite3.Connection], T]) -> T:
         async with self._clock.timeout(READ_SECONDS):
-            return await self._store.read_history(work)
+            return await self._store.read(work)
 
     def _take(self, row: HistoryRow, resolution: Resolution, end: int) -> bool:
         """Take on a row; return whether some of it is of a time that is yet to come."""

@@ -27,7 +27,7 @@ from headrace.authoring.playing.scenario import Arriving, GivenArrival, ProcessK
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
 from headrace.compiler.store.letterrecords import Records
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.authoring.playing.playing import program
 from tests.clients import Gone
 from tests.server import Server, serving, settled

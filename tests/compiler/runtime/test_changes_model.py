@@ -289,7 +289,7 @@ class ChangingMachine(RuleBasedStateMachine):
         bodies = [
             body
             for table in ("entries", "aside", "bodies")
-            for [body] in store._database._run.execute(f"SELECT body FROM {table}").fetchall()
+            for [body] in store.database._run.execute(f"SELECT body FROM {table}").fetchall()
         ]
         stored = {number for body in bodies for number in NUMBER.findall(body)}
         there = (each.written | each.refused for each in self.far.values())

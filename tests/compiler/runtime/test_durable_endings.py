@@ -14,8 +14,8 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.beingstored import STORED_SECONDS
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.store.database import Database
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import Changes
-from headrace.compiler.store.writer import Store
 from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.durable import Gated, durable, engine_on, kept, post
 from tests.stand_ins import run, running

@@ -291,7 +291,7 @@ async def test_what_is_damaged_is_set_aside_and_told(tmp_path: Path) -> None:
     store = await opened(tmp_path, told=told)
 
     assert keys_of(await declared(store)) == ["a", "c"]
-    assert (store.damaged, told) == (
+    assert (store.condition.damaged, told) == (
         1,
         ["1 keys of bucket 'machines' are damaged: they are set aside"],
     )
@@ -299,7 +299,7 @@ async def test_what_is_damaged_is_set_aside_and_told(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "store.db")) as database:
         assert database.execute("SELECT first, why FROM aside").fetchall() == [("b", "damaged")]
     store = await opened(tmp_path, told=told)
-    assert (keys_of(await declared(store)), store.damaged) == (["a", "c"], 0)
+    assert (keys_of(await declared(store)), store.condition.damaged) == (["a", "c"], 0)
     await store.close()
 
 
@@ -323,7 +323,7 @@ async def test_what_a_damaged_file_gives_is_never_wrong(tmp_path: Path) -> None:
         found = dict(contents(await declared(store)))
         assert found.items() <= right.items()
         lost += len(found) < len(right)
-        assert len(found) == len(right) or store.damaged or [*folder.glob("*.damaged-*")]
+        assert len(found) == len(right) or store.condition.damaged or [*folder.glob("*.damaged-*")]
         await store.close()
     assert lost > 3
 

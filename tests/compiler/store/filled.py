@@ -12,7 +12,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import log_of
 from headrace.compiler.store.folder import DATABASE
 from headrace.compiler.store.journal import Journal, StoredEntry
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -93,7 +93,7 @@ async def fill(folder: Path, filled: list[Filled]) -> None:
             entries += 1
         await group.stored()
         if commit == COMMITS // 3:
-            store._database.checkpoint()
+            store.database.checkpoint()
         if commit >= COMMITS // 3:
             ends.append((log_of(folder / DATABASE).stat().st_size, entries))
     kill(store)
@@ -113,6 +113,6 @@ async def look(folder: Path, found: list[Found]) -> None:
         entries += page
         journal.let_go([each.number for each in page])
     assert (journal.entries, journal.bytes) == (0, 0)
-    left_over = sum(each.entries for each in await store.queues() if each.pipeline != "p")
+    left_over = sum(each.entries for each in await store.queues.listed() if each.pipeline != "p")
     await store.close()
     found.append(Found(entries, told, left_over))

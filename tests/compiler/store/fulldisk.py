@@ -14,9 +14,9 @@ from pathlib import Path
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.letterrecords import Records
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.room import RESERVE_BYTES
 from headrace.compiler.store.storeerrors import StoreFull
-from headrace.compiler.store.writer import Store
 from tests.compiler.remembering import contents, declared, stored
 from tests.compiler.store.killed import kill
 from tests.compiler.store.letters import PLAIN
@@ -51,14 +51,14 @@ class Disk:
         with suppress(StoreFull):
             while True:
                 await self.append()
-        assert self.store.state == "full", self.store.state
+        assert self.store.condition.state == "full", self.store.condition.state
 
     async def fill_up(self) -> None:
         """Put entries down, and take all room, until there is none in the log either."""
         await self.fill()
         self.take_all_room()
         await self.clock.sleep(3)
-        while self.store.state == "open":
+        while self.store.condition.state == "open":
             self.take_all_room()
             await self.fill()
             await self.clock.sleep(3)
@@ -96,7 +96,7 @@ async def nothing_is_taken_until_there_is_room(folder: Path) -> None:
     first = disk.stored
     assert first > 500, first
     assert await disk.is_refused()
-    assert disk.store.state == "full"
+    assert disk.store.condition.state == "full"
 
     entries = await disk.read(first)  # reading goes on
     check(entries, 0)
@@ -104,13 +104,13 @@ async def nothing_is_taken_until_there_is_room(folder: Path) -> None:
     await disk.clock.sleep(3)
     disk.take_all_room()  # also what was given back
     await disk.clock.sleep(3)
-    [queue] = await disk.store.queues()
+    [queue] = await disk.store.queues.listed()
     assert queue.entries < first * 3 / 4, queue  # letting go does as well
     assert await disk.is_refused()
 
     disk.ballast.unlink()
     await disk.clock.sleep(3)
-    assert disk.store.state == "open", disk.store.why
+    assert disk.store.condition.state == "open", disk.store.condition.why
     assert (folder / "store" / "reserve").stat().st_size == RESERVE_BYTES
     for _ in range(50):
         await disk.append()
@@ -129,7 +129,7 @@ async def a_part_of_the_disk_is_kept_free(folder: Path) -> None:
     disk = Disk(folder)
     await disk.open(KEPT_FREE)
     await disk.fill()
-    free = disk.store._room.free_bytes()  # type: ignore[union-attr]
+    free = disk.store.free_bytes()
     assert 0.9 * KEPT_FREE < free < 1.1 * KEPT_FREE, free
     assert "kept free (keep_free_bytes" in disk.told[0], disk.told
 
@@ -137,7 +137,7 @@ async def a_part_of_the_disk_is_kept_free(folder: Path) -> None:
     check(entries, 0)
     disk.journal.let_go([each.number for each in entries])
     await disk.clock.sleep(3)
-    assert disk.store.state == "open", disk.store.why
+    assert disk.store.condition.state == "open", disk.store.condition.why
     await disk.append()
     await disk.store.close()
 
@@ -156,7 +156,7 @@ async def a_store_opens_on_a_full_disk(folder: Path) -> None:
     check(entries, 0)
     disk.journal.let_go([each.number for each in entries])
     await disk.clock.sleep(3)
-    assert (await disk.store.queues())[0].entries == 0
+    assert (await disk.store.queues.listed())[0].entries == 0
 
     disk.ballast.unlink()
     await disk.clock.sleep(3)
@@ -205,7 +205,7 @@ async def what_may_have_ended_the_process_is_handed_out_alone_on_a_full_disk(fol
         else:
             disk.journal.let_go([which])
     await disk.clock.sleep(3)
-    assert (await disk.store.queues())[0].entries == 0
+    assert (await disk.store.queues.listed())[0].entries == 0
     kill(disk.store)
     await disk.open()
     assert disk.journal.entries == 0
@@ -243,7 +243,7 @@ async def what_is_remembered_is_written_when_there_is_room(folder: Path) -> None
     full.merge({"a": {"n": 2}, "b": {"n": 3}})
     full.when_stored(lambda: done.append("stored"))
     await disk.clock.sleep(5)
-    assert (disk.store.state, done) == ("full", [])
+    assert (disk.store.condition.state, done) == ("full", [])
     again = await declared(
         disk.store, disk.clock, name="new"
     )  # the disk may have no room for its place
@@ -272,7 +272,7 @@ async def letters_are_refused_and_deleted_on_a_full_disk(folder: Path) -> None:
             await records.append(PLAIN, bytes(SIZE), 2**40).stored()
             stored += 1
     assert stored > 500, stored
-    while disk.store.state == "open":
+    while disk.store.condition.state == "open":
         disk.take_all_room()
         with suppress(StoreFull):
             while True:
@@ -280,7 +280,7 @@ async def letters_are_refused_and_deleted_on_a_full_disk(folder: Path) -> None:
                 stored += 1
         await disk.clock.sleep(3)
     disk.take_all_room()
-    assert disk.store.state == "full", disk.store.why
+    assert disk.store.condition.state == "full", disk.store.condition.why
     assert records.amounts(PLAIN.pipeline)[PLAIN.stage].letters == stored
 
     await records.update(1, 2, 3.0, maybe_written=True)
@@ -295,7 +295,7 @@ async def letters_are_refused_and_deleted_on_a_full_disk(folder: Path) -> None:
 
     disk.ballast.unlink()
     await disk.clock.sleep(3)
-    assert disk.store.state == "open", disk.store.why
+    assert disk.store.condition.state == "open", disk.store.condition.why
     await records.append(PLAIN, bytes(SIZE), 2**40).stored()
     kill(disk.store)
     await disk.open()
@@ -319,15 +319,15 @@ async def history_goes_on_in_memory_and_is_written_when_there_is_room(folder: Pa
     durable.begin()
     one.count(1)
     await disk.fill_up()
-    refused = disk.store.failures
+    refused = disk.store.condition.failures
     one.count(2)
     await disk.clock.sleep(100)
     assert sum(row[1] for row in rows(history)) == 3
-    assert disk.store.state == "full", disk.store.why
+    assert disk.store.condition.state == "full", disk.store.condition.why
 
     disk.ballast.unlink()
     await disk.clock.sleep(40)
-    assert disk.store.state == "open", disk.store.why
+    assert disk.store.condition.state == "open", disk.store.condition.why
     assert refused
     history.close()
     kill(disk.store)

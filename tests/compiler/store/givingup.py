@@ -19,7 +19,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.store.letters import PLAIN, ROOM
 
 LISTED_LETTERS = 20

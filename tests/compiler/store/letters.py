@@ -9,7 +9,7 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.letterrows import LETTER_BYTES, Letter
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 
 ROOM = 2**40
 PLAIN = Letter(

@@ -18,8 +18,8 @@ from typing import cast
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import ALONE_FROM
-from headrace.compiler.store.writer import Store
 
 COUNTS = (1, 1, 5, 50, 400)
 LARGE = 300 * 1024

@@ -19,7 +19,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.letterrows import Letter
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.remembering import declared, stored
 from tests.compiler.store.killed import kill
 
@@ -88,7 +88,7 @@ async def record(folder: Path) -> None:
     """Leave a store in a folder."""
     clock = Clock(asyncio.get_running_loop())
     store = await Store.open(clock, folder, keep_free_bytes=0, reserve_bytes=0)
-    store._database._run.execute("UPDATE store SET id = ?", (ID,))
+    store.database._run.execute("UPDATE store SET id = ?", (ID,))
     for which, (key, payloads) in enumerate(CONTENT.items()):
         journal = await Journal.open(store, *key, 2**30)
         for payload in payloads[:2]:
@@ -101,14 +101,14 @@ async def record(folder: Path) -> None:
         if which == 0:
             await read(journal, len(payloads))  # these are under way
         else:
-            store._database._run.execute("UPDATE entries SET taken = 0 WHERE queue = 2")
+            store.database._run.execute("UPDATE entries SET taken = 0 WHERE queue = 2")
     journal = await Journal.open(store, *EMPTY, 2**30)
     for _ in range(5):
         await journal.append(b"gone").stored()
     journal.let_go([each.number for each in await read(journal, 5)])
     journal = await Journal.open(store, *DAMAGED, 2**30)
     await journal.append(b"as it was").stored()
-    store._database._run.execute("UPDATE entries SET crc = crc + 1 WHERE queue = 4")
+    store.database._run.execute("UPDATE entries SET crc = crc + 1 WHERE queue = 4")
     again = await Journal.open(store, *DAMAGED, 2**30)
     again.stop()
     await again.read()
@@ -127,7 +127,7 @@ async def record(folder: Path) -> None:
         bucket.merge({key: values})
     await stored(bucket)
     await clock.sleep(1)
-    store._database.checkpoint()
+    store.database.checkpoint()
     kill(store)
 
 

@@ -147,7 +147,7 @@ async def test_entries_of_which_the_queue_is_damaged_can_be_looked_at(tmp_path: 
         database.execute("UPDATE entries SET queue = -5")
 
     store = await opened(tmp_path, told)
-    [unknown] = [each for each in await store.queues() if each.pipeline == ""]
+    [unknown] = [each for each in await store.queues.listed() if each.pipeline == ""]
     journal = await Journal.open(store, *unknown[1:4], 2**40)
     journal.stop()
     assert await journal.read() == []

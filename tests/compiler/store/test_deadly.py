@@ -12,10 +12,11 @@ from typing import Literal
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.store.alone import ALONE_SECONDS
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import is_right, unpacked
-from headrace.compiler.store.writer import ALONE_SECONDS, Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 

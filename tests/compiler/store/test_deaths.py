@@ -11,7 +11,8 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import BLAMED_SECONDS, Database
 from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEntry
-from headrace.compiler.store.writer import LOOK_SECONDS, Store
+from headrace.compiler.store.openstore import Store
+from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -98,7 +99,7 @@ async def test_what_may_have_ended_the_process_is_handed_out_alone(tmp_path: Pat
     [first] = await journal.read()
     assert (first.payload, first.deaths) == (b"a", 2)
     waiting = asyncio.ensure_future(journal.read())
-    await store._clock.sleep(SURVIVED_SECONDS - 1)
+    await store.clock.sleep(SURVIVED_SECONDS - 1)
     assert not waiting.done()
     await journal.append(b"e").stored()
     assert not waiting.done()
@@ -124,7 +125,7 @@ async def test_what_is_behind_others_waits_for_them(tmp_path: Path) -> None:
     [first] = await journal.read()
     assert first.deaths == 1
     waiting = asyncio.ensure_future(journal.read())
-    await store._clock.sleep(SURVIVED_SECONDS - 1)
+    await store.clock.sleep(SURVIVED_SECONDS - 1)
     assert not waiting.done()
 
     journal.let_go([first.number])
@@ -136,9 +137,7 @@ async def test_what_is_behind_others_waits_for_them(tmp_path: Path) -> None:
 def with_deaths(store: Store, deaths: dict[int, int]) -> None:
     """Have rows have ended the process so often, by the number of their first entry."""
     for first, count in deaths.items():
-        store._database._run.execute(
-            "UPDATE entries SET deaths = ? WHERE first = ?", (count, first)
-        )
+        store.database._run.execute("UPDATE entries SET deaths = ? WHERE first = ?", (count, first))
 
 
 @virtual
@@ -148,7 +147,7 @@ async def test_nobody_waits_at_the_end_until_what_is_alone_is_let_go_of(tmp_path
     store, journal = await opened(tmp_path)
     [alone] = await read(journal, 1)
     waiting = asyncio.ensure_future(journal.read())
-    await store._clock.sleep(1)
+    await store.clock.sleep(1)
     assert not waiting.done()
     journal.stop(at_once=True)
 
@@ -174,13 +173,13 @@ async def test_what_was_handed_out_long_before_the_end_has_not_ended_it(tmp_path
     for _ in range(3):
         store, journal = await opened(tmp_path)
         await read(journal, 1)
-        await store._clock.sleep(BLAMED_SECONDS + LOOK_SECONDS + 1)
+        await store.clock.sleep(BLAMED_SECONDS + LOOK_SECONDS + 1)
         kill(store)
     assert await deaths(tmp_path) == [0]
 
     store, journal = await opened(tmp_path)
     await read(journal, 1)
-    await store._clock.sleep(BLAMED_SECONDS + 1)
+    await store.clock.sleep(BLAMED_SECONDS + 1)
     await journal.append(b"b").stored()  # a commit tells as well that it is alive
     await read(journal, 1)
     kill(store)
@@ -192,8 +191,8 @@ async def test_where_the_clock_was_set_back_it_is_counted(tmp_path: Path) -> Non
     await filled(tmp_path, [b"a"])
     store, journal = await opened(tmp_path)
     await read(journal, 1)
-    store._database._run.execute("UPDATE entries SET taken = taken + 3600")
-    await store._clock.sleep(60)
+    store.database._run.execute("UPDATE entries SET taken = taken + 3600")
+    await store.clock.sleep(60)
     kill(store)
 
     assert await deaths(tmp_path) == [1]
@@ -209,16 +208,16 @@ async def test_that_it_is_alive_is_written_only_while_something_is_under_way(
 ) -> None:
     await filled(tmp_path, [b"a"])
     store, journal = await opened(tmp_path)
-    run = store._database._run
+    run = store.database._run
     writes = []
     for work in [lambda: read(journal, 1), lambda: gone(journal)]:
         before = run.total_changes
-        await store._clock.sleep(10 * LOOK_SECONDS)
+        await store.clock.sleep(10 * LOOK_SECONDS)
         writes.append(run.total_changes - before)
         await work()
-        await store._clock.sleep(1)
+        await store.clock.sleep(1)
     before = run.total_changes
-    await store._clock.sleep(10 * LOOK_SECONDS)
+    await store.clock.sleep(10 * LOOK_SECONDS)
     writes.append(run.total_changes - before)
     await store.close()
 
@@ -240,8 +239,8 @@ async def test_that_it_cannot_be_written_while_nothing_comes_does_not_fail_the_s
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(Database, "mark_alive", fail)
-    await store._clock.sleep(3 * LOOK_SECONDS + 1)
-    assert (len(tries), store.state, store.failures) == (3, "open", 0)
+    await store.clock.sleep(3 * LOOK_SECONDS + 1)
+    assert (len(tries), store.condition.state, store.condition.failures) == (3, "open", 0)
     await store.close()
 
 
@@ -250,11 +249,11 @@ async def test_what_is_alone_and_ends_nothing_for_a_while_is_innocent(tmp_path: 
     await filled(tmp_path, [b"a", b"b"], [b"c"])
     await die(tmp_path, 2)
     store, journal = await opened(tmp_path)
-    began = store._clock.monotonic()
+    began = store.clock.monotonic()
     found = await read(journal, 3)  # none is let go of
     assert [each.deaths for each in found] == [2, 2, 2]
-    assert store._clock.monotonic() - began == pytest.approx(2 * SURVIVED_SECONDS)
-    await store._clock.sleep(SURVIVED_SECONDS + 1)
+    assert store.clock.monotonic() - began == pytest.approx(2 * SURVIVED_SECONDS)
+    await store.clock.sleep(SURVIVED_SECONDS + 1)
     kill(store)
 
     store, journal = await opened(tmp_path)
@@ -271,14 +270,14 @@ async def test_what_may_end_the_process_does_not_wait_for_ever_for_what_is_out(
     store, journal = await opened(tmp_path)
     with_deaths(store, {0: 1, 1: 2, 2: 2})
     [first] = await journal.read()
-    began = store._clock.monotonic()
+    began = store.clock.monotonic()
     [second] = await journal.read()
-    assert store._clock.monotonic() - began == pytest.approx(SURVIVED_SECONDS)
+    assert store.clock.monotonic() - began == pytest.approx(SURVIVED_SECONDS)
     kill(store)
     assert (first.deaths, second.deaths) == (1, 2)
 
     store, _ = await opened(tmp_path)
-    rows = store._database._run.execute("SELECT deaths FROM entries ORDER BY first").fetchall()
+    rows = store.database._run.execute("SELECT deaths FROM entries ORDER BY first").fetchall()
     assert rows == [(0,), (3,), (2,)]
     await store.close()
 
@@ -292,7 +291,7 @@ async def test_what_is_let_go_of_in_any_order_is_counted_right(tmp_path: Path) -
     [second] = await journal.read()
     journal.let_go([first.number])
     waiting = asyncio.ensure_future(journal.read())
-    await store._clock.sleep(1)
+    await store.clock.sleep(1)
     assert not waiting.done()
     journal.let_go([second.number])
     [third] = await waiting
@@ -308,7 +307,7 @@ async def test_what_is_given_back_at_once_is_as_suspect_as_before(tmp_path: Path
     store, journal = await opened(tmp_path)
     await journal.read()
     await journal.close()
-    await store._clock.sleep(2 * SURVIVED_SECONDS)
+    await store.clock.sleep(2 * SURVIVED_SECONDS)
     await store.close()
 
     assert await deaths(tmp_path) == [2]

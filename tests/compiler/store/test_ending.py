@@ -13,9 +13,10 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store import folder
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import Changes, StoredPage, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed
-from headrace.compiler.store.writer import LOOK_SECONDS, Store
+from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -68,7 +69,7 @@ async def with_entries(store: Store, *payloads: bytes) -> Journal:
 
 async def left(store: Store) -> StoredQueue:
     """Return the one queue that is ended."""
-    [found] = [each for each in await store.queues() if each.ended is not None]
+    [found] = [each for each in await store.queues.listed() if each.ended is not None]
     return found
 
 
@@ -79,7 +80,7 @@ async def test_one_of_which_nothing_is_left_is_gone() -> None:
     journal.let_go([each.number for each in await journal.read()])
     await journal.end()
 
-    assert await store.queues() == []
+    assert await store.queues.listed() == []
 
 
 @virtual
@@ -87,7 +88,7 @@ async def test_one_that_was_never_used_is_gone() -> None:
     store = await opened()
     await (await queue(store)).end()
 
-    assert await store.queues() == []
+    assert await store.queues.listed() == []
 
 
 @virtual
@@ -102,7 +103,7 @@ async def test_what_is_left_is_not_taken_up_by_a_namesake(tmp_path: Path) -> Non
     ended = clock.seconds()
     again = await with_entries(store, b"new")
 
-    old, new = await store.queues()
+    old, new = await store.queues.listed()
     assert (old.entries, old.rows, old.ended) == (2, 2, pytest.approx(ended))
     assert (new.entries, new.ended) == (1, None)
     assert old[1:4] == new[1:4] == ("p", "http", "journal")
@@ -112,8 +113,8 @@ async def test_what_is_left_is_not_taken_up_by_a_namesake(tmp_path: Path) -> Non
     store = await opened(tmp_path)
     assert [each.payload for each in await (await queue(store)).read()] == [b"new"]
     assert await left(store) == old
-    await store.discard(old.id)
-    assert [each.id for each in await store.queues()] == [new.id]
+    await store.queues.discard(old.id)
+    assert [each.id for each in await store.queues.listed()] == [new.id]
     await store.close()
 
 
@@ -123,7 +124,7 @@ async def test_namesakes_are_ended_one_after_the_other() -> None:
     for payload in (b"a", b"b", b"c"):
         await (await with_entries(store, payload)).end()
 
-    found = await store.queues()
+    found = await store.queues.listed()
     assert len({each.id for each in found}) == 3
     assert all(each.ended is not None for each in found)
 
@@ -150,8 +151,8 @@ async def test_one_of_which_something_is_set_aside_stays(tmp_path: Path) -> None
 
     ended = await left(store)
     assert ended.entries == 0
-    await store.discard(ended.id)
-    assert store._database._run.execute("SELECT * FROM aside").fetchall() == []
+    await store.queues.discard(ended.id)
+    assert store.database._run.execute("SELECT * FROM aside").fetchall() == []
     await store.close()
 
 
@@ -181,7 +182,7 @@ async def test_it_stays_ended_where_files_are_removed(tmp_path: Path) -> None:
     before = await left(store)
     (path / "store.db").unlink()
     await clock.sleep(LOOK_SECONDS + 2)
-    assert store.state == "open"
+    assert store.condition.state == "open"
     kill(store)
 
     store = await opened(path)
@@ -207,8 +208,8 @@ async def test_it_stays_ended_where_the_database_is_made_anew(
 
     assert await left(store) == before
     # The number of the one that is gone is not used again.
-    ids = [each.id for each in await store.queues()]
-    assert (await store.queue("another", "http", "journal")).id == max(ids) + 2
+    ids = [each.id for each in await store.queues.listed()]
+    assert (await store.queues.open("another", "http", "journal")).id == max(ids) + 2
     await store.close()
 
 
@@ -218,8 +219,8 @@ async def test_a_number_of_a_queue_is_not_used_again(tmp_path: Path) -> None:
     for _ in range(2):
         store = await opened(tmp_path)
         for _ in range(2):
-            ids.append((await store.queue("p", "http", "journal")).id)
-            store.leave(ids[-1])
+            ids.append((await store.queues.open("p", "http", "journal")).id)
+            store.queues.leave(ids[-1])
             await (await queue(store)).end()
         await store.close()
 
@@ -229,29 +230,29 @@ async def test_a_number_of_a_queue_is_not_used_again(tmp_path: Path) -> None:
 @virtual
 async def test_a_large_one_is_discarded_some_at_a_time(tmp_path: Path) -> None:
     store = await opened(tmp_path)
-    large = await store.queue("p", "large", "journal")
-    store.leave(large.id)
+    large = await store.queues.open("p", "large", "journal")
+    store.queues.leave(large.id)
     for table, columns in [("entries", "1, 0, 0, 0, 0, x''"), ("aside", "1, 0, 0, x'', 0, ''")]:
-        store._database._run.execute(
+        store.database._run.execute(
             "WITH RECURSIVE each(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM each WHERE n < 5000)"
             f" INSERT INTO {table} SELECT n, {large.id}, n, {columns} FROM each"
         )
     journal = await queue(store)
-    discarding = asyncio.ensure_future(store.discard(large.id))
+    discarding = asyncio.ensure_future(store.queues.discard(large.id))
     turns = 0
     while not discarding.done():
-        await store.queues()  # in turn with it
+        await store.queues.listed()  # in turn with it
         turns += 1
         if turns == 3:
             discarding.cancel()
-    left = await store.queue("p", "large", "journal")
-    rows = {each.id: each.rows for each in await store.queues()}
+    left = await store.queues.open("p", "large", "journal")
+    rows = {each.id: each.rows for each in await store.queues.listed()}
     assert 0 < rows[large.id] < 5_000
     assert left.id != large.id
 
-    await store.discard(large.id)
-    assert large.id not in {each.id for each in await store.queues()}
+    await store.queues.discard(large.id)
+    assert large.id not in {each.id for each in await store.queues.listed()}
     for table in ("entries", "aside"):
-        assert store._database._run.execute(f"SELECT * FROM {table}").fetchall() == []
+        assert store.database._run.execute(f"SELECT * FROM {table}").fetchall() == []
     await journal.close()
     await store.close()

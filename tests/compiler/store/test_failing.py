@@ -17,9 +17,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store import folder, writer
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import Changes, StoredPage
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse
-from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -78,16 +78,16 @@ async def test_nothing_is_taken_until_it_can_be_written_again(
     disk.commits_fail = True
     with pytest.raises(StoreFailed, match="it cannot be written: disk I/O error"):
         await journal.append(b"b").stored()
-    assert store.state == "failing"
+    assert store.condition.state == "failing"
     with pytest.raises(StoreFailed):
         journal.append(b"c")
     assert journal.entries == 1
     await clock.sleep(10)
-    assert store.state == "failing"
+    assert store.condition.state == "failing"
 
     disk.commits_fail = False
     await clock.sleep(1.1)
-    assert store.state == "open"
+    assert store.condition.state == "open"
     await journal.append(b"d").stored()
     assert told == [
         "the store takes nothing: it cannot be written: disk I/O error",
@@ -130,7 +130,7 @@ async def test_what_is_let_go_of_meanwhile_goes_later(tmp_path: Path, disk: type
     disk.commits_fail = False
     await clock.sleep(2)
 
-    assert [each.rows for each in await store.queues()] == [0]
+    assert [each.rows for each in await store.queues.listed()] == [0]
     await store.close()
 
 
@@ -235,7 +235,7 @@ async def test_what_is_set_aside_and_the_id_are_kept_where_a_database_is_made_an
     for entry in await journal.read():
         journal.set_aside(entry.number)
     await clock.sleep(1)
-    before = store._database._run.execute("SELECT * FROM aside").fetchall()
+    before = store.database._run.execute("SELECT * FROM aside").fetchall()
     assert [row[-3] for row in before] == [b"\1\0\0\0a", b"\1\0\0\0b"]
     await journal.append(b"c").stored()
     again = await Journal.open(store, "p", "http", "journal", 2**40)
@@ -244,7 +244,7 @@ async def test_what_is_set_aside_and_the_id_are_kept_where_a_database_is_made_an
     assert await payloads(again, 1) == [b"c"]
 
     assert any("it is kept as" in each for each in told)
-    assert store._database._run.execute("SELECT * FROM aside").fetchall() == before
+    assert store.database._run.execute("SELECT * FROM aside").fetchall() == before
     assert store.id == id
     await store.close()
 
@@ -281,7 +281,7 @@ async def test_a_file_that_may_not_grow_loses_nothing(tmp_path: Path, most_bytes
         assert "SQLITE_IOERR" in str(cause)
         await clock.sleep(3)
     await clock.sleep(2)
-    assert store.state == "open"
+    assert store.condition.state == "open"
     await journal.append(b"%d" % stored + bytes(10_000)).stored()
     await store.close()
 
@@ -344,12 +344,12 @@ async def test_a_disk_that_does_not_answer_does_not_keep_a_store_from_closing(
 async def test_a_queue_in_use_is_not_discarded(tmp_path: Path) -> None:
     clock, store, journal = await opened(tmp_path, [])
     await journal.append(b"a").stored()
-    [queue] = await store.queues()
+    [queue] = await store.queues.listed()
     with pytest.raises(StoreInUse):
-        await store.discard(queue.id)
+        await store.queues.discard(queue.id)
 
     await journal.close()
-    await store.discard(queue.id)
-    assert await store.queues() == []
+    await store.queues.discard(queue.id)
+    assert await store.queues.listed() == []
     await clock.sleep(1)
     await store.close()

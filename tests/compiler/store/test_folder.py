@@ -16,9 +16,10 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeerrors import StoreRefused
 from headrace.compiler.store.storeformat import FORMAT
-from headrace.compiler.store.writer import LOOK_SECONDS, Store
+from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.compiler.store.killed import kill
 from tests.rooms import REPOSITORY
 from tests.virtual import virtual
@@ -28,7 +29,7 @@ import asyncio, sys
 from pathlib import Path
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.storeerrors import StoreRefused
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 
 async def main():
     try:
@@ -216,7 +217,7 @@ async def test_the_log_of_a_removed_database_is_not_taken_for_that_of_its_copy(
 
     (tmp_path / "store.db").unlink()
     await sleep(LOOK_SECONDS + 2)
-    assert (len(told), store.state) == (2, "open")
+    assert (len(told), store.condition.state) == (2, "open")
     expected = journal.entries
     await store.close()
     store, journal = await opened(tmp_path, told)
@@ -236,7 +237,7 @@ async def test_what_is_gone_with_a_file_is_told_and_numbers_go_on(tmp_path: Path
     kept = len(await journal.read())
 
     # The one that is open has them no more either.
-    store._database._run.execute("DELETE FROM entries")
+    store.database._run.execute("DELETE FROM entries")
     (tmp_path / "store.db").unlink()
     (tmp_path / "store.db-wal").unlink()
     await sleep(LOOK_SECONDS + 2)

@@ -17,8 +17,8 @@ from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.letterrows import FoundLetter, WholeLetter
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeformat import FORMAT
-from headrace.compiler.store.writer import Store
 from tests.compiler.remembering import contents, declared, opened
 from tests.compiler.store.recording import (
     CONTENT,
@@ -63,9 +63,9 @@ async def test_a_recorded_store_is_read(tmp_path: Path, file: Path) -> None:
         assert {each.deaths for each in entries} == {1 - which}
         assert {each.at for each in entries} == {1_767_225_600 + which / 4}
     for key, number in [(EMPTY, 5), (DAMAGED, 1), (ENDED, 0)]:
-        queue = await store.queue(*key)
+        queue = await store.queues.open(*key)
         assert (queue.entries, queue.next) == (0, number)
-    [ended] = [each for each in await store.queues() if each.ended is not None]
+    [ended] = [each for each in await store.queues.listed() if each.ended is not None]
     assert (ended[1:4], ended.entries, ended.ended) == (ENDED, 1, 1_767_225_600.5)
     assert store.id == ID
     records = Records(store)

@@ -15,9 +15,10 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store import folder, writer
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import ROW_BYTES, Changes
 from headrace.compiler.store.storeerrors import StoreFailed
-from headrace.compiler.store.writer import LEAVE_SECONDS, Store
+from headrace.compiler.store.writer import LEAVE_SECONDS
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -81,7 +82,7 @@ async def test_of_a_row_what_is_left_comes_again(
         await store.close()
         store = await opened(tmp_path)
 
-    [stored] = await store.queues()
+    [stored] = await store.queues.listed()
     again = await queue(store)
     assert (stored.rows, stored.entries, again.entries) == (rows, 100 - len(gone), 100 - len(gone))
     found = await read(again)

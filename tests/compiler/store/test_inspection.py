@@ -101,7 +101,7 @@ async def fill_tables(folder: Path) -> None:
         HistoryRow(f"p{number % 20}", 60, number // 20 * 3600, f"[0,0,{number},7,0]")
         for number in range(400)
     ]
-    await store.write_history(partial(historytable.write, rows=rows), 100_000)
+    await store.write_new(partial(historytable.write, rows=rows), 100_000)
     bucket = await declared(store)
     bucket.merge({f"m{number}": {"count": number} for number in range(400)})
     await remembered(bucket)

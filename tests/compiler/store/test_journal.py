@@ -10,9 +10,9 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal, StoredEntry
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import READY_ENTRIES
 from headrace.compiler.store.storeerrors import StoreFull
-from headrace.compiler.store.writer import Store
 from tests.virtual import virtual
 
 
@@ -77,7 +77,7 @@ async def test_numbers_never_begin_anew() -> None:
     journal.let_go(numbers(await journal.read()))
     await Clock(asyncio.get_running_loop()).sleep(1)
     assert (journal.bytes, journal.entries) == (0, 0)
-    [queue] = await store.queues()
+    [queue] = await store.queues.listed()
     assert (queue.rows, queue.next) == (0, 1)
 
     again = await Journal.open(store, "p", "http", "journal", 2**30)
@@ -123,10 +123,10 @@ async def test_a_row_of_which_something_is_needed_stays() -> None:
 
     journal.let_go([second])
     await Clock(asyncio.get_running_loop()).sleep(1)
-    assert [(each.rows, each.entries) for each in await store.queues()] == [(1, 2)]
+    assert [(each.rows, each.entries) for each in await store.queues.listed()] == [(1, 2)]
     journal.let_go([first])
     await Clock(asyncio.get_running_loop()).sleep(1)
-    assert [(each.rows, each.entries) for each in await store.queues()] == [(0, 0)]
+    assert [(each.rows, each.entries) for each in await store.queues.listed()] == [(0, 0)]
 
 
 @virtual

@@ -16,7 +16,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.lostcommits import LAST_NOT_WHOLE
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.store.producing import number, payload
 from tests.rooms import REPOSITORY
 
@@ -69,11 +69,11 @@ class Lives:
         told: list[str] = []
         clock = Clock(asyncio.get_running_loop())
         store = await Store.open(clock, self.folder, keep_free_bytes=0, tell=told.append)
-        queue = await store.queue("p", "http", "journal")
+        queue = await store.queues.open("p", "http", "journal")
         found: list[int] = []
         after = -1
         while True:
-            page = await store.page(queue.id, after, queue.next, 2**20)
+            page = await store.rows.page(queue.id, after, queue.next, 2**20)
             for row in page.rows:
                 for at, content in enumerate(row.payloads, row.first):
                     which = number(content)

@@ -11,8 +11,8 @@ import pytest
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.memorydisk import MemoryDisk
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeerrors import StoreFull
-from headrace.compiler.store.writer import Store
 
 KEY = ("p", "posts", "journal")
 
@@ -85,7 +85,7 @@ def test_a_killed_process_gets_nothing_onto_it():
         store, _ = await opened(disk)
         disk.kill()
         with pytest.raises(asyncio.CancelledError):
-            await store.queues()
+            await store.queues.listed()
 
     async def writing_ghost() -> None:
         _, journal = await opened(disk)

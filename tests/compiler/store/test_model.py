@@ -22,9 +22,9 @@ from headrace.compiler.clock import Clock, VirtualLoop
 from headrace.compiler.store.database import BLAMED_SECONDS
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEntry
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import unpacked
-from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.examples import examples
 
@@ -258,10 +258,12 @@ class StoreMachine(RuleBasedStateMachine):
         model = self.models[name]
 
         async def work() -> None:
-            before = {each.id for each in await self.store.queues() if each.ended is not None}
+            before = {
+                each.id for each in await self.store.queues.listed() if each.ended is not None
+            }
             await self.journals[name].end()
             model.close()
-            ended = [each for each in await self.store.queues() if each.ended is not None]
+            ended = [each for each in await self.store.queues.listed() if each.ended is not None]
             found = sum(each.entries for each in ended if each.id not in before)
             assert len(model.kept) <= found <= len(model.kept) + len(model.maybe)
             self.journals[name] = await Journal.open(self.store, "p", name, "journal", 2**40)
@@ -343,7 +345,7 @@ class StoreMachine(RuleBasedStateMachine):
                 assert self.journals[name].bytes == 0
             self.close_in_order_and_open()
             assert [journal.entries for journal in self.journals.values()] == [0, 0, 0]
-            found = self.store._database._run.execute("SELECT count, body FROM aside").fetchall()
+            found = self.store.database._run.execute("SELECT count, body FROM aside").fetchall()
             aside = [payload for row in found for payload in unpacked(*row)]
             assert set(aside) <= self.aside  # what a kill came before may have come again
             assert len(aside) == len(set(aside))

@@ -10,8 +10,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storeerrors import StoreInUse
-from headrace.compiler.store.writer import Store
 from tests.virtual import virtual
 
 
@@ -27,15 +27,15 @@ async def test_one_that_is_being_opened_is_not_discarded(tmp_path: Path, turns: 
     store, journal = await opened(tmp_path)
     await journal.append(b"a").stored()
     await journal.close()
-    [left] = await store.queues()
+    [left] = await store.queues.listed()
 
-    opening = asyncio.ensure_future(store.queue("p", "http", "journal"))
+    opening = asyncio.ensure_future(store.queues.open("p", "http", "journal"))
     for _ in range(turns):
         await asyncio.sleep(0)
     with suppress(StoreInUse):
-        await store.discard(left.id)
+        await store.queues.discard(left.id)
     found = await opening
-    assert [each.id for each in await store.queues()] == [found.id]
+    assert [each.id for each in await store.queues.listed()] == [found.id]
     assert found.entries == (1 if found.id == left.id else 0)
     await store.close()
 
@@ -47,18 +47,18 @@ async def test_what_is_written_with_one_that_nobody_waits_for_is_written(tmp_pat
     [entry] = await journal.read()
     journal.let_go([entry.number])
     written = asyncio.Event()
-    store._changes.then.append(written.set)
-    opening = asyncio.ensure_future(store.queue("p", "other", "journal"))
+    store.changes.then.append(written.set)
+    opening = asyncio.ensure_future(store.queues.open("p", "other", "journal"))
     for _ in range(2):  # until it is on the thread
         await asyncio.sleep(0)
-    assert store._changes.is_empty
+    assert store.changes.is_empty
     opening.cancel()
     await written.wait()
     with pytest.raises(asyncio.CancelledError):
         await opening
 
-    ours, other = await store.queues()
+    ours, other = await store.queues.listed()
     assert ours.entries == 0
-    await store.discard(other.id)  # nobody has it
-    assert [each.id for each in await store.queues()] == [ours.id]
+    await store.queues.discard(other.id)  # nobody has it
+    assert [each.id for each in await store.queues.listed()] == [ours.id]
     await store.close()

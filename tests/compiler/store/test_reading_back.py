@@ -11,8 +11,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.edges import READY_BYTES
 from headrace.compiler.store.group import MOST_BYTES
 from headrace.compiler.store.journal import PAGE_BYTES, Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import READY_ENTRIES
-from headrace.compiler.store.writer import Store
 from tests.virtual import virtual
 
 OUTSTANDING = 64 * 2**20

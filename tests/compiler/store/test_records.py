@@ -48,7 +48,7 @@ async def test_a_letter_is_read_as_it_was_put_down(tmp_path: Path) -> None:
     assert await records.letter(2) == WholeLetter(FoundLetter(2, empty, 0), b"")
     assert await records.letter(3) is None
     assert await records.letter(2**70) is None
-    assert store.damaged == 0
+    assert store.condition.damaged == 0
     await store.close()
 
 
@@ -179,7 +179,7 @@ async def test_lists_touch_no_body(monkeypatch: pytest.MonkeyPatch) -> None:
     store = await opened()
     records = Records(store)
     await put_down(records, b"a", b"b")
-    store._database._run.execute("DROP TABLE bodies")
+    store.database._run.execute("DROP TABLE bodies")
 
     assert len(await records.signatures()) == 1
     assert await ids(records, message=PLAIN.message) == [2, 1]
@@ -238,7 +238,7 @@ async def test_letters_are_deleted_by_ids_of_their_pipeline_alone() -> None:
     assert deleted == LetterAmount(2, 2, 2 * size(PLAIN, b"a"))
     assert await ids(records) == [2]
     assert await ids(records, "milling") == [4]
-    found = store._database._run.execute("SELECT id FROM bodies").fetchall()
+    found = store.database._run.execute("SELECT id FROM bodies").fetchall()
     assert found == [(2,), (4,)]
 
 
@@ -373,7 +373,7 @@ async def test_an_entry_goes_with_its_letter_in_one_commit(tmp_path: Path) -> No
 
     store = await opened(tmp_path)
     assert await ids(Records(store)) == [1]
-    assert [each.entries for each in await store.queues()] == [0]
+    assert [each.entries for each in await store.queues.listed()] == [0]
     await store.close()
 
 
@@ -407,7 +407,7 @@ async def test_a_row_goes_with_the_last_of_its_entries() -> None:
         for number in numbers:
             journal.let_go([number], group)
         await group.stored()
-        assert [each.entries for each in await store.queues()] == [left]
+        assert [each.entries for each in await store.queues.listed()] == [left]
     assert journal.entries == 0
 
 
@@ -435,7 +435,7 @@ async def test_nothing_goes_along_with_what_is_not_committed(
     await a_while()
     await a_while()
 
-    assert (store.state, journal.entries) == ("open", 1)
+    assert (store.condition.state, journal.entries) == ("open", 1)
     assert await ids(records) == [1]
     assert records.bytes("press-line") == size(PLAIN, b"replayed")
     group = records.append(PLAIN, b"bad", ROOM)
@@ -472,7 +472,7 @@ async def test_a_commit_that_was_written_although_it_failed_loses_nothing(
                 await group.stored()
         await a_while()
         await a_while()
-        assert store.state == "open"
+        assert store.condition.state == "open"
 
     # Of the second its letter is all there is.
     assert await ids(records) == [2]
@@ -495,7 +495,7 @@ async def test_a_letter_is_let_go_of_with_what_it_is_replayed_into(tmp_path: Pat
     store = await opened(tmp_path)
     records = Records(store)
     assert await ids(records) == [2]
-    assert [each.entries for each in await store.queues()] == [1]
+    assert [each.entries for each in await store.queues.listed()] == [1]
     records.let_go([2])
     await a_while()
     assert records.pipelines() == []
@@ -514,7 +514,7 @@ async def test_texts_that_nothing_can_write_keep_nothing_from_being_stored() -> 
     assert whole.found is not None
     assert whole.found.letter == letter(message="half ?", detail="nul \0", pipeline="p?")
     assert await ids(records, "p\udcff", message="half \ud800") == [1]
-    assert store.state == "open"
+    assert store.condition.state == "open"
 
 
 @virtual

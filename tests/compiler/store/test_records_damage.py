@@ -130,7 +130,7 @@ async def test_a_damaged_letter_is_told_once_and_can_be_deleted(tmp_path: Path) 
             (FoundLetter(4, PLAIN, 1), b"d"),
         ]
     assert told == [f"letter {id} is damaged" for id in (1, 2, 3)]
-    assert store.damaged == 3
+    assert store.condition.damaged == 3
     await records.update(1, 2, 3.0, maybe_written=True)  # stays as it is
     assert (await records.letter(1)) == (None, b"a")
     assert (await records.delete("press-line", [1, 2, 3])).letters == 3
@@ -193,9 +193,9 @@ async def test_what_cannot_be_read_is_no_page(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     records = Records(store)
     await put_down(records, b"a")
-    store._database._run.execute("DROP TABLE letters")
+    store.database._run.execute("DROP TABLE letters")
     with pytest.raises(StoreFailed):
         await records.page("press-line")
 
-    assert store.state == "failing"
+    assert store.condition.state == "failing"
     await store.close()

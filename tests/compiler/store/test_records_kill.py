@@ -16,7 +16,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.lostcommits import LAST_NOT_WHOLE
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.store.givingup import TARGETS
 from tests.compiler.store.letters import PLAIN
 from tests.rooms import REPOSITORY
@@ -47,10 +47,10 @@ async def look(folder: Path, confirmed: int, counts: Counter[str]) -> int:
     store = await Store.open(clock, folder, keep_free_bytes=0, tell=told.append)
     entries: list[int] = []
     for target in TARGETS:
-        queue = await store.queue("p", target, "journal")
+        queue = await store.queues.open("p", target, "journal")
         after, is_last = -1, False
         while not is_last:
-            read = await store.page(queue.id, after, queue.next, 2**20)
+            read = await store.rows.page(queue.id, after, queue.next, 2**20)
             entries += [int(payload) for row in read.rows for payload in row.payloads]
             after, is_last = read.last, read.is_last
     records = Records(store)

@@ -325,7 +325,7 @@ class RecordsMachine(RuleBasedStateMachine):
                 self.list_what_failed_alike(pipeline)
             for pipeline in PIPELINES:
                 self.delete_all(pipeline, None, None)
-            run = self.store._database._run
+            run = self.store.database._run
             for table in ("letters", "bodies", "signatures"):
                 assert run.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
             assert self.records.pipelines() == []

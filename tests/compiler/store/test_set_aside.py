@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.journal import Journal
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.remembering import declared, stored
 from tests.virtual import virtual
 
@@ -27,7 +27,7 @@ async def put_down(journal: Journal, *payloads: bytes) -> None:
 
 async def aside(store: Store) -> list[tuple[int, int, int]]:
     """Return of each queue its entries, those that were set aside, and the bytes of those."""
-    return [(each.entries, each.aside, each.aside_bytes) for each in await store.queues()]
+    return [(each.entries, each.aside, each.aside_bytes) for each in await store.queues.listed()]
 
 
 @virtual
@@ -35,13 +35,13 @@ async def test_it_is_told_beside_what_is_left_and_discarded_alone(tmp_path: Path
     store, journal = await opened(tmp_path)
     await put_down(journal, b"poison", b"fine")
     poison, fine = await journal.read()
-    before = store.set_asides
+    before = store.condition.set_asides
     journal.set_aside(poison.number)
     await store.written()
 
     assert await aside(store) == [(1, 1, 4 + len(b"poison"))]
-    assert store.set_asides == before + 1
-    await store.discard_aside(1)
+    assert store.condition.set_asides == before + 1
+    await store.queues.discard_aside(1)
     assert await aside(store) == [(1, 0, 0)]
     journal.let_go([fine.number])
     await journal.close()
@@ -58,7 +58,7 @@ async def test_a_queue_that_ended_goes_with_what_of_it_was_set_aside(tmp_path: P
     await journal.end()
 
     assert await aside(store) == [(0, 1, 4 + len(b"poison"))]
-    await store.discard_aside(1)
+    await store.queues.discard_aside(1)
     assert await aside(store) == []
     await store.close()
 
@@ -73,7 +73,7 @@ async def test_a_queue_that_ended_stays_as_long_as_something_else_is_left_of_it(
     journal.set_aside(poison.number)
     await journal.end()
 
-    await store.discard_aside(1)
+    await store.queues.discard_aside(1)
     assert await aside(store) == [(1, 0, 0)]
     await store.close()
 
@@ -95,7 +95,7 @@ async def test_what_is_damaged_is_among_it_and_counted_as_far_as_that_can_be(
     store, journal = await opened(tmp_path)
     journal.stop()
     assert await journal.read() == []
-    assert store.set_asides == 2
+    assert store.condition.set_asides == 2
     assert await aside(store) == [(0, 4, 3 * 5 + 5)]
     await store.close()
 
@@ -112,11 +112,11 @@ async def test_a_bucket_that_ended_stays_as_long_as_it_has_keys(tmp_path: Path) 
         database.execute("UPDATE queues SET ended = NULL")
     store, _ = await opened(tmp_path)
     await declared(store)  # it is read, and what is damaged set aside
-    [id] = [each.id for each in await store.queues() if each.aside]
-    store.end(id)
+    [id] = [each.id for each in await store.queues.listed() if each.aside]
+    store.queues.end(id)
     await store.written()
 
-    await store.discard_aside(id)
+    await store.queues.discard_aside(id)
 
-    assert [each.aside for each in await store.queues() if each.id == id] == [0]
+    assert [each.aside for each in await store.queues.listed() if each.id == id] == [0]
     await store.close()

@@ -10,9 +10,9 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.inpieces import MOST_JOINED
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.shelf import Shelf
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
-from headrace.compiler.store.writer import Store
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -112,9 +112,9 @@ async def test_a_damaged_entry_is_read_as_nothing_and_counted(tmp_path: Path) ->
     store = await opened(tmp_path / "store")
     shelf = await Shelf.open(store, *NAME, 2**30)
     one, two = await put(shelf, b"one", b"two")
-    await store.read_letters(lambda run: run.execute("UPDATE entries SET crc = 0 WHERE first = 0"))
+    await store.read(lambda run: run.execute("UPDATE entries SET crc = 0 WHERE first = 0"))
 
     assert await shelf.read(one) is None
     assert await shelf.read(two) == b"two"
-    assert (shelf.entries, store.damaged) == (1, 1)
+    assert (shelf.entries, store.condition.damaged) == (1, 1)
     await store.close()

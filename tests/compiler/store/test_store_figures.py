@@ -14,10 +14,11 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.room import Room
 from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
-from headrace.compiler.store.writer import LOOK_SECONDS, Store
+from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.virtual import virtual
 
 
@@ -56,7 +57,7 @@ async def test_a_copy_of_a_removed_file_has_the_same(tmp_path: Path) -> None:
     id = store.id
     shutil.rmtree(tmp_path / "store")
     await sleep(LOOK_SECONDS + 2)
-    assert (store.state, store.id) == ("open", id)
+    assert (store.condition.state, store.id) == ("open", id)
     await store.close()
 
     store = await opened(tmp_path / "store")
@@ -90,7 +91,7 @@ async def test_commits_are_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         now[0] += 0.5
 
     monkeypatch.setattr(Database, "commit", slow)
-    monkeypatch.setattr(store._clock, "monotonic", lambda: now[0])
+    monkeypatch.setattr(store.clock, "monotonic", lambda: now[0])
     for _ in range(2):
         await journal.append(b"a").stored()
 
@@ -110,14 +111,14 @@ async def test_what_fails_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
         patched.setattr(Database, "commit", fail)
         with pytest.raises(StoreFailed):
             await journal.append(b"a").stored()
-        assert store.failures == 1
+        assert store.condition.failures == 1
         with pytest.raises(StoreFailed):
             await queue(store)  # nothing is tried
-        assert store.failures == 1
+        assert store.condition.failures == 1
         await sleep(2.5)
-        assert store.failures == 3
+        assert store.condition.failures == 3
     await sleep(1)
-    assert (store.state, store.failures) == ("open", 3)
+    assert (store.condition.state, store.condition.failures) == ("open", 3)
     await store.close()
 
 
@@ -132,7 +133,7 @@ async def test_that_it_is_full_is_counted_once(
         await journal.append(b"a").stored()
     await sleep(60)
 
-    assert (store.state, store.failures) == ("full", 1)
+    assert (store.condition.state, store.condition.failures) == ("full", 1)
     assert store.free_bytes() == 500
     await store.close()
 
@@ -165,8 +166,8 @@ async def test_entries_that_are_damaged_or_gone_are_counted(tmp_path: Path) -> N
     store = await opened(tmp_path)
     journal = await queue(store)
     assert [each.payload for each in await journal.read()] == [b"d", b"e", b"f"]
-    assert store.damaged == 3
+    assert store.condition.damaged == 3
     assert journal.entries == 3
-    store.lost(1, 5)
-    assert store.damaged == 8
+    store.rows.lost(1, 5)
+    assert store.condition.damaged == 8
     await store.close()

@@ -12,10 +12,11 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.journal import Journal
+from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.room import Room
 from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
-from headrace.compiler.store.writer import LOOK_SECONDS, Store
+from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.virtual import virtual
 
 

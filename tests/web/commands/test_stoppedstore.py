@@ -21,7 +21,7 @@ from headrace.compiler.store.historytable import HistoryRow
 from headrace.compiler.store.inspection import Inspection
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from headrace.web.commands.cli import commands
 from tests.compiler.remembering import declared, stored
 from tests.compiler.store.killed import kill
@@ -65,7 +65,7 @@ async def keep(folder: Path, *, is_killed: bool = True) -> None:
     bucket.merge({"m1": {"temp": 21.5}, "m2\0": {"mode": "läuft"}})
     await stored(bucket)
     row = HistoryRow("größe", 60, AT // 1000, "[1767225600,0,5,5,0]")
-    await store.write_history(partial(historytable.write, rows=[row]), 100)
+    await store.write_new(partial(historytable.write, rows=[row]), 100)
     await clock.sleep(5)
     if is_killed:
         kill(store)

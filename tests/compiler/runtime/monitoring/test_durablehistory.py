@@ -14,7 +14,7 @@ import pytest
 from headrace.compiler.clock import EPOCH, Clock
 from headrace.compiler.runtime.monitoring.durablehistory import WRITE_SECONDS, DurableHistory
 from headrace.compiler.runtime.monitoring.pipelinehistory import History
-from headrace.compiler.store.writer import Store
+from headrace.compiler.store.openstore import Store
 from tests.compiler.runtime.counting import Counting, rows
 from tests.compiler.store.filled import opened
 from tests.compiler.store.killed import kill
@@ -266,7 +266,7 @@ async def test_a_damaged_row_is_told_and_left_out(tmp_path: Path) -> None:
     assert sum(each[1] for each in rows(kept.history, "a", "fine")) == 1
     assert sum(each[1] for each in rows(kept.history, "b")) == 2
     assert kept.told == ["1 rows of history are damaged"]
-    assert kept.store.damaged == 1
+    assert kept.store.condition.damaged == 1
     kept.begin("a")
     await kept.stop()
 
@@ -332,11 +332,11 @@ async def test_where_nothing_can_be_written_it_goes_on_in_memory_and_is_written_
     kept = Kept(tmp_path)
     await kept.start()
     [one] = kept.begin("p")
-    kept.store._database._run.execute("PRAGMA query_only = ON")
+    kept.store.database._run.execute("PRAGMA query_only = ON")
     one.count(1)
     await kept.clock.sleep(WRITE_SECONDS + 0.5)
     assert sum(each[1] for each in rows(kept.history)) == 1
-    assert kept.store.failures == 1
+    assert kept.store.condition.failures == 1
 
     one.count(2)
     await kept.clock.sleep(2 * WRITE_SECONDS)  # the store was opened anew

@@ -1,0 +1,41 @@
+"""What may end the process is handed out alone, of all queues of a store."""
+
+from __future__ import annotations
+
+import asyncio
+
+from headrace.compiler.clock import Clock
+
+ALONE_SECONDS = 5.0
+"""How long what may end the process in one queue waits for that of another."""
+
+
+class Alone:
+    """The row that is under way and may end the process, and its queue; for a moment it may be several."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queues: dict[int, int] = {}
+        self._ended = asyncio.Event()
+        """Set when there is one no more."""
+
+    async def begin(self, row: int, queue: int) -> None:
+        """Have a row be it. One that is it is waited for, but not for long."""
+        try:
+            async with self._clock.timeout(ALONE_SECONDS):
+                while self._queues:
+                    self._ended.clear()
+                    await self._ended.wait()
+        except TimeoutError:
+            self._queues.clear()  # what has not ended it by now will hardly do so
+        self._queues[row] = queue
+
+    def end(self, row: int) -> None:
+        """Have others be handed out that may end the process, if this one may."""
+        if self._queues.pop(row, None) is not None:
+            self._ended.set()
+
+    def leave(self, queue: int) -> None:
+        """Have no row of a queue be it."""
+        for row in [row for row, of in self._queues.items() if of == queue]:
+            self.end(row)
