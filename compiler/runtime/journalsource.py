@@ -18,8 +18,9 @@ from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored, CommitWaiters
+from headrace.compiler.runtime.borrowed import BorrowedJournal
 from headrace.compiler.runtime.keptqueue import KeptQueue
-from headrace.compiler.runtime.storage import BorrowedJournal, Storage
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedarrival import StoredOrigin, origin_of_entry
 from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
 from headrace.compiler.store.storedrows import ALONE_FROM, ROW_BYTES, SET_ASIDE_FROM

@@ -12,8 +12,8 @@ from headrace.compiler.component.durableinput import DurableInput
 from headrace.compiler.component.families import Component
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
+from headrace.compiler.runtime.borrowed import QueueName
 from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
-from headrace.compiler.runtime.storage import QueueName
 
 
 def kept_as(component: DurableInput | QueuedOutput, before: Iterable[Component]) -> str:

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic
 
+from headrace.compiler.runtime.borrowed import Borrowed, Q, QueueName
 from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
-from headrace.compiler.runtime.storage import Borrowed, Q, QueueName, Storage
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.store.storeerrors import StoreFailed
 
 if TYPE_CHECKING:

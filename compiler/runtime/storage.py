@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 from headrace.compiler.buckets import Bounds, Buckets
 from headrace.compiler.clock import Clock
@@ -19,30 +19,28 @@ from headrace.compiler.component.durable import nowhere
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import STORE
-from headrace.compiler.durablebucket import BucketFill
-from headrace.compiler.edges import QueueFill
-from headrace.compiler.errors import StoredInUse, UnknownStored
+from headrace.compiler.errors import UnknownStored
+from headrace.compiler.runtime.borrowed import (
+    Borrowed,
+    BorrowedJournal,
+    BorrowedQueue,
+    Q,
+    QueueName,
+)
 from headrace.compiler.runtime.keptbuckets import KeptBuckets
 from headrace.compiler.runtime.monitoring.namedevents import StoreEvent
-from headrace.compiler.runtime.monitoring.storedfigures import (
-    StoredPart,
-    StoredPartKind,
-    StoredState,
-    StoreFigures,
-)
-from headrace.compiler.store.storedrows import BUCKET, ROW_BYTES
-from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse, StoreRefused
+from headrace.compiler.runtime.monitoring.storedfigures import StoreFigures
+from headrace.compiler.runtime.storedlisting import LISTED_SECONDS, StoredListing
+from headrace.compiler.store.storeerrors import StoreFailed, StoreRefused
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
     from headrace.compiler.config.program import Program
-    from headrace.compiler.store.journal import Journal
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import DroppedLetters
     from headrace.compiler.store.memorydisk import MemoryDisk
     from headrace.compiler.store.openstore import Store
     from headrace.compiler.store.shelf import Shelf
-    from headrace.compiler.store.storedrows import StoredQueue
 
 log = logging.getLogger("headrace.store")
 
@@ -54,17 +52,8 @@ LEFT_UNNAMED = (
     " of it is read, shown or deleted. 'headrace store show' tells of it; with 'dead_letters', 'durable' or"
     " 'queue' in a pipeline GET /api/stored and GET /api/dead-letters do"
 )
-LISTED_SECONDS = 1.0
-"""How long whoever asks for figures waits for the disk."""
-
 HearDropped = Callable[["DroppedLetters"], object]
 """Takes which dead letters made room for later ones."""
-
-QueueName = tuple[str, str, StoredPartKind]
-"""Of a queue: the pipeline, what is read or written to, and which of them it is."""
-
-
-_KINDS: dict[str, StoredPartKind] = {"queue": "queue", "parts": "parts"}
 
 
 def _keeps(config: PipelineConfig) -> bool:
@@ -79,64 +68,6 @@ def _keeps(config: PipelineConfig) -> bool:
 def _may_leave(config: PipelineConfig) -> bool:
     """Return whether anything of a pipeline is kept where there is a place for it."""
     return any(each.leaves_parts for each in config.outputs)
-
-
-class Lendable(Protocol):
-    """A queue of the store: one run has it, and leaves it to the next."""
-
-    @property
-    def entries(self) -> int:
-        """How many entries are not let go of."""
-
-    @classmethod
-    async def open(
-        cls, store: Store, pipeline: str, target: str, kind: str, max_bytes: int
-    ) -> Self:
-        """Return the queue of a pipeline and target, with what is in it."""
-
-    def fill(self) -> QueueFill:
-        """Return how full it is."""
-
-    def oldest(self) -> float | None:
-        """Return when the first was put down that is there. Seconds since 1970."""
-
-    def stop(self) -> None:
-        """Hand out nothing more when all is handed out."""
-
-    async def close(self) -> None:
-        """Leave it to others."""
-
-    async def end(self) -> None:
-        """Leave it to nobody."""
-
-
-Q = TypeVar("Q", bound=Lendable)
-
-
-class Borrowed(Generic[Q]):
-    """A queue as one run has it, until it is given back."""
-
-    def __init__(self, storage: Storage, name: QueueName, journal: Q) -> None:
-        self._storage, self.name, self.journal = storage, name, journal
-        self.ends = False
-        """Whether nobody is to go on with it: its pipeline is deleted."""
-        self.is_full = False
-        """Whether what came last was turned down for want of room."""
-
-    async def give_back(self, *, ends: bool) -> None:
-        """Leave what is in it to the next who borrows it; if it ``ends``, to nobody."""
-        if not self._storage.returned(self):
-            return
-        self.journal.stop()
-        try:
-            await (self.journal.end() if ends or self.ends else self.journal.close())
-        except StoreFailed as cause:
-            log.warning("what is left of pipeline '%s' stays as it is: %s", self.name[0], cause)
-        finally:
-            self._storage.changed()
-
-
-BorrowedJournal: TypeAlias = "Borrowed[Journal]"
 
 
 class Storage:
@@ -173,18 +104,10 @@ class Storage:
         self.refusal: str | None = None
         """Why it could not be opened, if that was tried."""
         self._opening = asyncio.Lock()
-        self._lent: dict[QueueName, BorrowedJournal | Borrowed[Shelf]] = {}
+        self._lent: dict[QueueName, BorrowedQueue] = {}
         self._expecting: dict[QueueName, list[object]] = {}
         """Who has a journal, or is going to: a run that is built for another one's place."""
-        self._listed: Sequence[StoredQueue] = ()
-        """The queues that there were when they were read last."""
-        self._left_in: Mapping[int, BucketFill] = {}
-        """How much was in each bucket then that nobody has, by its id."""
-        self._is_listed = False
-        """Whether those are all that there are."""
-        self._set_asides = 0
-        """How often something had been set aside then."""
-        self._listing: asyncio.Task[None] | None = None
+        self._listing = StoredListing(self._lent, self._buckets)
         self._is_closed = False
 
     async def prepare(
@@ -254,8 +177,8 @@ class Storage:
             yield from program.of_durable(fault)
 
     async def _open(self) -> None:
-        from headrace.compiler.store.condition import TAKES_AGAIN, StoreNews
         from headrace.compiler.store.openstore import Store
+        from headrace.compiler.store.storecondition import TAKES_AGAIN, StoreNews
 
         def hear(news: StoreNews, why: str) -> None:
             self._hear(StoreEvent(news, why, self._clock.millis()))
@@ -339,7 +262,7 @@ class Storage:
         if self._store is None:
             raise StoreFailed(self.refusal or "the store is closed")
         queue = await form.open(self._store, *name, max_bytes)
-        self._is_listed = False
+        self._listing.changed()
         return Borrowed(self, name, queue)
 
     async def end(self, name: QueueName) -> None:
@@ -374,74 +297,11 @@ class Storage:
 
     def changed(self) -> None:
         """Have all there is looked through again: somebody has given something back."""
-        self._is_listed = False
+        self._listing.changed()
 
     async def figures(self) -> StoreFigures | None:
-        """Return what is kept, None: no store is open.
-
-        Of what nobody has it is what could be read last: a disk that fails or hangs keeps nobody waiting.
-        """
-        store = self._store
-        if store is None:
-            return None
-        if not self._is_listed or self._set_asides != store.condition.set_asides:
-            if self._listing is None or self._listing.done():
-                self._listing = asyncio.ensure_future(self._list(store))
-            await asyncio.wait([self._listing], timeout=LISTED_SECONDS)
-        parts = [self._part(store, each) for each in self._listed]
-        parts = [each for each in parts if each.entries or each.aside or not each.left_over]
-        seconds, commits = store.commit_seconds
-        return StoreFigures(
-            store.condition.state,
-            store.free_bytes(),
-            store.condition.failures,
-            store.condition.damaged,
-            seconds,
-            commits,
-            parts,
-        )
-
-    async def _list(self, store: Store) -> None:
-        """Look through all there is: once for each change of who has what, for that takes long."""
-        self._is_listed, self._set_asides = True, store.condition.set_asides
-        try:
-            listed = await store.queues.listed()
-            self._left_in = await self._buckets.left_in(store, listed)
-            self._listed = listed
-        except StoreFailed:
-            self._is_listed = False
-
-    def _part(self, store: Store, queue: StoredQueue) -> StoredPart:
-        if queue.kind == BUCKET:
-            bucket = self._buckets.of(queue.id)
-            kept = self._left_in.get(queue.id) if bucket is None else bucket.fill()
-            return _bucket_part(queue, kept, store.condition.state, left_over=bucket is None)
-        kind = _KINDS.get(queue.kind, "journal")
-        name = (queue.pipeline, queue.target, kind)
-        lent = None if queue.ended is not None else self._lent.get(name)
-        entries, since = queue.entries, queue.oldest
-        size = queue.bytes + ROW_BYTES * queue.rows  # as whoever has it counts
-        state = store.condition.state
-        if lent is not None:  # with what is being stored, and without what is about to go
-            fill = lent.journal.fill()
-            entries, size, since = lent.journal.entries, fill.used, lent.journal.oldest()
-            if state == "open" and lent.is_full:
-                state = "full"
-        oldest = None if since is None or not entries else round(since * 1000)
-        return StoredPart(
-            queue.id,
-            queue.pipeline,
-            queue.target,
-            kind,
-            entries,
-            size,
-            oldest,
-            state,
-            lent is None,
-            queue.ended is not None,
-            queue.aside,
-            queue.aside_bytes,
-        )
+        """Return what is kept, None: no store is open."""
+        return None if self._store is None else await self._listing.figures(self._store)
 
     async def discard(self, id: int) -> None:
         """Forget a part of what is kept.
@@ -451,24 +311,7 @@ class Storage:
             StoredInUse: a pipeline has it.
             StoreFailed: it cannot be written.
         """
-        store, gone = await self._found(id)
-        try:
-            await store.queues.discard(id)
-        except StoreInUse as cause:
-            bucket = self._buckets.of(id)
-            used = gone.pipeline if bucket is None else bucket.name
-            raise StoredInUse(id, used, is_bucket=bucket is not None) from cause
-        self._is_listed = False
-        if gone.kind == BUCKET:
-            log.info("discarded what was left over of bucket '%s'", gone.target)
-            return
-        log.info(
-            "discarded what was left over of pipeline '%s' (%s): %s entries, %s bytes",
-            gone.pipeline,
-            gone.target,
-            f"{gone.entries:,}",
-            f"{gone.bytes + ROW_BYTES * gone.rows:,}",
-        )
+        await self._listing.discard(self._known(id), id)
 
     async def discard_aside(self, id: int) -> None:
         """Forget what was set aside of a part of what is kept, whoever has that.
@@ -477,27 +320,12 @@ class Storage:
             UnknownStored: there is none with that number, or nothing of it was set aside.
             StoreFailed: it cannot be written.
         """
-        store, queue = await self._found(id)
-        if not queue.aside:
-            raise UnknownStored(id, is_aside=True)
-        await store.queues.discard_aside(id)
-        self._is_listed = False
-        log.info(
-            "discarded what was set aside of pipeline '%s' (%s): %s entries, %s bytes",
-            queue.pipeline,
-            queue.target,
-            f"{queue.aside:,}",
-            f"{queue.aside_bytes:,}",
-        )
+        await self._listing.discard_aside(self._known(id), id)
 
-    async def _found(self, id: int) -> tuple[Store, StoredQueue]:
-        store = self._store
-        found = (
-            [] if store is None else [each for each in await store.queues.listed() if each.id == id]
-        )
-        if store is None or not found:
+    def _known(self, id: int) -> Store:
+        if self._store is None:
             raise UnknownStored(id)
-        return store, found[0]
+        return self._store
 
     async def close(self) -> None:
         """Write what is left, and close."""
@@ -508,24 +336,3 @@ class Storage:
         store, self._store, self.records = self._store, None, None
         if store is not None:
             await store.close()
-
-
-def _bucket_part(
-    queue: StoredQueue, fill: BucketFill | None, state: StoredState, *, left_over: bool
-) -> StoredPart:
-    keys, size, oldest = fill or (0, 0, None)
-    since = None if oldest is None else round(oldest * 1000)
-    return StoredPart(
-        queue.id,
-        queue.pipeline,
-        queue.target,
-        "bucket",
-        keys,
-        size,
-        since,
-        state,
-        left_over,
-        queue.ended is not None,
-        queue.aside,
-        queue.aside_bytes,
-    )

@@ -15,7 +15,7 @@ from headrace.compiler.store.room import Room
 from headrace.compiler.store.storeerrors import StoreRefused
 
 T = TypeVar("T")
-Tell = Callable[[str], None]
+_Tell = Callable[[str], None]
 
 
 class Medium(Protocol):
@@ -27,7 +27,7 @@ class Medium(Protocol):
     gives_back: bool
     """Whether free pages can be given back."""
 
-    def open(self, tell: Tell, say_alive: Callable[[], object]) -> None:
+    def open(self, tell: _Tell, say_alive: Callable[[], object]) -> None:
         """Open the database, in `run`; ``tell`` is told what was lost of it.
 
         ``say_alive``: called as the process is killed in virtual time.
@@ -36,7 +36,7 @@ class Medium(Protocol):
             StoreRefused: it cannot be opened; nothing was touched.
         """
 
-    def reopen(self, tell: Tell, *, is_damaged: bool) -> bool:
+    def reopen(self, tell: _Tell, *, is_damaged: bool) -> bool:
         """Open the database anew, in `run`; return whether that is another one.
 
         Raises:
@@ -73,7 +73,7 @@ class DiskMedium:
         self.room = Room(path, keep_free_bytes, reserve_bytes)
         self.database: Database
 
-    def open(self, tell: Tell, say_alive: Callable[[], object]) -> None:
+    def open(self, tell: _Tell, say_alive: Callable[[], object]) -> None:
         """Open the database, and take the reserve."""
         self.database = self._folder.open(self._sync, tell)
         try:
@@ -83,7 +83,7 @@ class DiskMedium:
             path = self._folder.path
             raise StoreRefused(f"the store '{path}' cannot be opened: {cause}") from cause
 
-    def reopen(self, tell: Tell, *, is_damaged: bool) -> bool:
+    def reopen(self, tell: _Tell, *, is_damaged: bool) -> bool:
         """Open the database anew, of what can be read of it if it ``is_damaged``."""
         before = self.database
         self.database = self._folder.reopen(before, self._sync, tell, is_damaged=is_damaged)
@@ -112,13 +112,13 @@ class MemoryMedium:
         self.room: Room = MemoryRoom(disk)
         self.database: Database
 
-    def open(self, tell: Tell, say_alive: Callable[[], object]) -> None:
+    def open(self, tell: _Tell, say_alive: Callable[[], object]) -> None:
         """Open the database."""
         connection = self._mounted.connection
         self.database = Database(None, self._sync, self._clock.seconds, connection=connection)
         self._mounted.say_alive = say_alive
 
-    def reopen(self, tell: Tell, *, is_damaged: bool) -> bool:
+    def reopen(self, tell: _Tell, *, is_damaged: bool) -> bool:
         """Leave it as it is: there is nothing else to open."""
         return False
 

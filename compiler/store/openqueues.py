@@ -12,13 +12,13 @@ from headrace.compiler.store.disk import is_damage
 from headrace.compiler.store.room import Room
 from headrace.compiler.store.storedrows import Changes, StoredQueue
 from headrace.compiler.store.storeerrors import StoreFailed, StoreInUse
-from headrace.compiler.store.writer import Writer
+from headrace.compiler.store.writer import StoreWriter
 
 
 class OpenQueues:
     """The queues of one store."""
 
-    def __init__(self, writer: Writer, room: Room, alone: Alone) -> None:
+    def __init__(self, writer: StoreWriter, room: Room, alone: Alone) -> None:
         self._writer, self._room, self._alone = writer, room, alone
         self._openings: set[asyncio.Task[StoredQueue]] = set()
         self._opening = asyncio.Lock()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.store.alone import Alone
-from headrace.compiler.store.condition import Condition, StoreNews
 from headrace.compiler.store.database import Sync
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.letterrows import LetterFigures, LetterRest, NewLetter
@@ -16,13 +15,14 @@ from headrace.compiler.store.memorydisk import MemoryDisk
 from headrace.compiler.store.openqueues import OpenQueues
 from headrace.compiler.store.queuerows import QueueRows
 from headrace.compiler.store.room import KEEP_FREE_BYTES, RESERVE_BYTES, Room
-from headrace.compiler.store.writer import Writer
+from headrace.compiler.store.storecondition import StoreCondition, StoreNews
+from headrace.compiler.store.writer import StoreWriter
 
 
-class Store(Writer):
+class Store(StoreWriter):
     """A store that is open. Made by `Store.open`, ended by `close`."""
 
-    def __init__(self, clock: Clock, medium: Medium, condition: Condition) -> None:
+    def __init__(self, clock: Clock, medium: Medium, condition: StoreCondition) -> None:
         super().__init__(clock, medium, condition)
         alone = Alone(clock)
         self._room: Room = medium.room
@@ -55,7 +55,7 @@ class Store(Writer):
             medium = MemoryMedium(clock, disk or MemoryDisk(), sync)
         else:
             medium = DiskMedium(clock, folder, sync, keep_free_bytes, reserve_bytes)
-        store = cls(clock, medium, Condition(tell, hear))
+        store = cls(clock, medium, StoreCondition(tell, hear))
         await store.begin(watches=folder is not None)
         return store
 

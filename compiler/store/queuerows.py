@@ -19,13 +19,13 @@ from headrace.compiler.store.storedrows import (
     StoredRow,
     Stretch,
 )
-from headrace.compiler.store.writer import Writer
+from headrace.compiler.store.writer import StoreWriter
 
 
 class QueueRows:
     """The rows of the queues of one store."""
 
-    def __init__(self, writer: Writer, room: Room, alone: Alone) -> None:
+    def __init__(self, writer: StoreWriter, room: Room, alone: Alone) -> None:
         self._writer, self._room, self._alone = writer, room, alone
         self._clock, self._condition = writer.clock, writer.condition
 
@@ -96,7 +96,7 @@ class QueueRows:
         return await self._writer.do(lambda database: database.beginnings(queue, most))
 
     def lost(self, queue: int, count: int) -> None:
-        """Tell that entries of a queue are not there which were."""
+        """_Tell that entries of a queue are not there which were."""
         self._condition.has_damaged(count, f"{count:,} entries of queue {queue} are gone")
 
     def let_go(self, row: int, queue: int, next: int) -> None:

@@ -31,7 +31,8 @@ class QueuesInUse:
         used = self._in_use.setdefault(found.id, _InUse(found[:4], found.next, 0))
         used.users += 1
         used.next = max(used.next, found.next)
-        return found._replace(next=used.next)
+        id, pipeline, target, kind = found[:4]
+        return StoredQueue(id, pipeline, target, kind, used.next, *found[5:])
 
     def leave(self, queue: int) -> None:
         """Have one user of a queue less."""

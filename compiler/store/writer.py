@@ -21,12 +21,12 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store import onthread
 from headrace.compiler.store.bucketrows import ChangedBucket
 from headrace.compiler.store.changedbuckets import ChangedBuckets
-from headrace.compiler.store.condition import Condition
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.disk import is_damage
 from headrace.compiler.store.group import Group
 from headrace.compiler.store.medium import Medium
 from headrace.compiler.store.queuesinuse import QueuesInUse
+from headrace.compiler.store.storecondition import StoreCondition
 from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.store.storeerrors import StoreFailed
 
@@ -46,10 +46,10 @@ CLOSE_SECONDS = 2.0
 """How long a disk may take at the end."""
 
 
-class Writer:
+class StoreWriter:
     """The writer of one store, from `begin` until `close`."""
 
-    def __init__(self, clock: Clock, medium: Medium, condition: Condition) -> None:
+    def __init__(self, clock: Clock, medium: Medium, condition: StoreCondition) -> None:
         self.clock, self.condition = clock, condition
         self._medium = medium
         self.in_use = QueuesInUse()
@@ -381,7 +381,7 @@ class Writer:
             self._tell_closed()
 
     def _tell_closed(self) -> None:
-        """Tell those who wait for what is not written that it will not be."""
+        """_Tell those who wait for what is not written that it will not be."""
         waiting, self.changes.then = self.changes.then, []
         for tell in waiting:
             tell()

@@ -14,7 +14,7 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.beingstored import STORED_SECONDS
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.store.database import Database
-from headrace.compiler.store.openstore import Store
+from headrace.compiler.store.openqueues import OpenQueues
 from headrace.compiler.store.storedrows import Changes
 from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.durable import Gated, durable, engine_on, kept, post
@@ -237,13 +237,13 @@ async def test_a_store_that_fails_at_first_is_tried_each_second(
 async def test_who_asks_for_figures_has_nothing_looked_through_that_has_not_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked, queues = [], Store.queues
+    looked, listed = [], OpenQueues.listed
 
-    async def counted(self: Store):
+    async def counted(self: OpenQueues):
         looked.append(1)
-        return await queues(self)
+        return await listed(self)
 
-    monkeypatch.setattr(Store, "queues", counted)
+    monkeypatch.setattr(OpenQueues, "listed", counted)
     async with engine_on(tmp_path, durable(Gated(is_open=False))) as it:
         told = []
         for n in range(5):
@@ -260,11 +260,11 @@ async def test_who_asks_for_figures_has_nothing_looked_through_that_has_not_chan
 async def test_figures_do_not_wait_for_a_disk_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def hanging(self: Store):
+    async def hanging(self: OpenQueues):
         await asyncio.Event().wait()
 
     async with engine_on(tmp_path, durable(Gated())) as it:
-        monkeypatch.setattr(Store, "queues", hanging)
+        monkeypatch.setattr(OpenQueues, "listed", hanging)
         began = it.clock.monotonic()
         figures = await it.stored()
         took = it.clock.monotonic() - began

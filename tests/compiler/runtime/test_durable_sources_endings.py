@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.runtime.borrowed import BorrowedJournal
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.storage import BorrowedJournal, Storage
+from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.store.storeerrors import StoreFailed
 from tests.compiler.runtime.connected import Broker
 from tests.compiler.runtime.durable import Gated, engine_on, failing_commits, kept

@@ -17,7 +17,7 @@ StoreNews = Literal["open", "full", "failing", "damaged"]
 """What is heard of a store: a state that it has from now on, or that something of it is damaged."""
 
 
-class Condition:
+class StoreCondition:
     """The state of one store. Whoever finds that it changes says so here, where that is told once."""
 
     def __init__(
@@ -95,12 +95,12 @@ class Condition:
         self.readable.set()
 
     def has_damaged(self, count: int, text: str) -> None:
-        """Tell of so many entries, or whatever it is, that are damaged or gone."""
+        """_Tell of so many entries, or whatever it is, that are damaged or gone."""
         self.damaged += count
         self.tell_damage(text)
 
     def tell_damage(self, text: str) -> None:
-        """Tell of damage."""
+        """_Tell of damage."""
         self.tell(text)
         self._hear("damaged", text)
 
