@@ -24,7 +24,7 @@ from headrace.compiler.lowering.holding import Holding, holding
 from headrace.compiler.runtime.bisectingsink import BisectingSink
 from headrace.compiler.runtime.built import BuiltComponents, InputReader
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
-from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.gatheringwriter import GatheringWriter
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
@@ -42,6 +42,7 @@ from headrace.compiler.runtime.storedbatches import StoredBatches
 from headrace.compiler.runtime.storedinput import StoredInput, Unchanged
 from headrace.compiler.runtime.storedpayloads import StoredPayloads
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
+from headrace.compiler.runtime.world import World
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 _C = TypeVar("_C", bound=Component)

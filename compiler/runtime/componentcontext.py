@@ -7,15 +7,13 @@ part means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.compiler.buckets import Bucket, Buckets
-from headrace.compiler.clock import Clock
+from headrace.compiler.buckets import Bucket
 from headrace.compiler.component.branches import SKIPPED
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
@@ -37,9 +35,7 @@ from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.selection import Selection
-from headrace.compiler.component.states import no_state, undeclared
-from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
-from headrace.compiler.datadir import DataDir
+from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import (
@@ -54,14 +50,11 @@ from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
-from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
-from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.deadletters import DeadLetters
-from headrace.compiler.runtime.dependencies import Readings, read_now
-from headrace.compiler.runtime.environment import REAL, Environment
+from headrace.compiler.runtime.dependencies import read_now
 from headrace.compiler.runtime.failedparts import FailedPlace
-from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
+from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.keptbuckets import StoredFirst
 from headrace.compiler.runtime.monitoring.failures import About, Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
@@ -74,18 +67,15 @@ from headrace.compiler.runtime.monitoring.losses import (
 from headrace.compiler.runtime.monitoring.namedevents import GoingOnEvent, WaitingEvent
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
 from headrace.compiler.runtime.outputparts import KeptParts
-from headrace.compiler.runtime.owinginbox import InboxOwner, OwingInboxes
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedbatches import StoredBatches
-from headrace.compiler.runtime.turns import Turns
-from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
-from headrace.compiler.schema.records import Record
+from headrace.compiler.runtime.wayin import FormattedWayIn, WayIn
+from headrace.compiler.runtime.world import World
 from headrace.compiler.schema.redaction import Redaction
-from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.compiler.schema.structures import settings_of
-from headrace.compiler.text.diagnostics import Diagnostic, Fault
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.keptqueue import KeptLent
@@ -96,101 +86,12 @@ log = logging.getLogger("headrace.pipeline")
 _C = TypeVar("_C", bound=Connection)
 _R = TypeVar("_R")
 
-Attach = Callable[[str, Select | None, InboxOwner | None], Source]
-"""Returns the inbox that receives what a pipeline hands on; of some of it, with what selects that. For an
-owner, the pipeline waits until that is written."""
-
 NOTHING: Batch = []
 """No messages: nothing is lost by most failures of inputs."""
 EVERY_BYTE = 2**62
 """The bound of what nothing bounds but the disk."""
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
-
-
-class World:
-    """What the engine lends to every component it builds."""
-
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        connections: Mapping[str, Connection],
-        secrets: Secrets,
-        data_dir: DataDir | None,
-        base: Path | None,
-        buckets: Buckets,
-        attach: Attach,
-        owing: OwingInboxes,
-        failure_readers: FailureReaders,
-        listen: Callable[[FailureInbox], None],
-        storage: Storage,
-        environment: Environment = REAL,
-    ) -> None:
-        self.storage = storage
-        self.clock = clock
-        self.environment = environment
-        self.turns = Turns(clock)
-        self.slices = SliceShare()
-        self.claims = Claims()
-        self.captures = Captures(clock)
-        self.large_posts = LargePosts()
-        self.connections = connections
-        self.secrets = secrets
-        self.data_dir = data_dir
-        self.base = base
-        self.buckets = buckets
-        self.attach = attach
-        self.owing = owing
-        """The inboxes of those who have their upstreams wait."""
-        self.failure_readers = failure_readers
-        self.listen = listen
-        """Has an inbox take failures, now or when it takes over."""
-        self.readings: Readings = {}
-        """What was read ahead for what is being built."""
-
-    def aside(
-        self,
-        connections: Mapping[str, Connection],
-        buckets: Buckets,
-        attach: Attach,
-        listen: Callable[[FailureInbox], None],
-    ) -> World:
-        """Return the same world with what is going to be: for pipelines that are built for it."""
-        other = copy(self)
-        other.connections, other.buckets, other.attach = connections, buckets, attach
-        other.listen = listen
-        return other
-
-    def missing(self, record: Record) -> list[Fault]:
-        """Return the connections, secrets and buckets that a component names and that are not there.
-
-        Who builds it asks before, and builds nothing that misses something: what the context of a component
-        is asked for is there. They are told with the option that names what is missing.
-        """
-        named = [*settings_of(record)]
-        faults = [*undeclared(named, self.buckets.names())]
-        if self.environment.is_real:
-            faults[:0] = [
-                *misnamed(named, self.connections),
-                *secret_faults(named, self.secrets),
-                *filed_secret_faults(named, self.connections, self.secrets),
-            ]
-        return faults
-
-    def shown(self, refused: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Return refusals without secrets: some are in the words of a driver or of a broker."""
-        hide = self.secrets.redact
-        return [
-            replace(each, message=hide(each.message), found=each.found and hide(each.found))
-            for each in refused
-        ]
-
-    def merge(self, other: World) -> None:
-        """Be as the other one from now on: what was going to be has come."""
-        self.connections, self.buckets, self.attach = other.connections, other.buckets, other.attach
-        self.listen = other.listen
-        self.readings = {}
 
 
 class ComponentContext:

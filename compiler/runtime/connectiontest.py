@@ -14,11 +14,12 @@ from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import generated_id
 from headrace.compiler.config.connectionsfile import secret_faults
 from headrace.compiler.errors import BuildRefused, HeadraceError
-from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
 from headrace.compiler.runtime.registrations import Registrations
+from headrace.compiler.runtime.world import World
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.structures import settings_of
 

@@ -27,7 +27,6 @@ from headrace.compiler.errors import HistoryRefused, UnknownPipeline, UnknownRep
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.capturing.captures import Capture, CaptureRequest
-from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import ConnectionTests, Tried
 from headrace.compiler.runtime.environment import REAL, Environment
@@ -69,6 +68,7 @@ from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
 from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedletters import StoredLetters
 from headrace.compiler.runtime.wayin import WayIn
+from headrace.compiler.runtime.world import World
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.store.storeerrors import StoreRefused
 

@@ -22,7 +22,6 @@ from headrace.compiler.errors import (
     UnknownPipeline,
 )
 from headrace.compiler.lint.rings import rings
-from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.graph import ChangeLock, Graph, upstream_first
@@ -38,6 +37,7 @@ from headrace.compiler.runtime.revert.reverting import (
     ShuttingDown,
     Target,
 )
+from headrace.compiler.runtime.world import World
 
 _T = TypeVar("_T")
 

@@ -24,7 +24,6 @@ from headrace.compiler.lowering.chainends import Outlet, leaving
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
-from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.configdigest import digest_of
 from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.failedparts import targets_of
@@ -35,6 +34,7 @@ from headrace.compiler.runtime.monitoring.losses import LostData, reason_of
 from headrace.compiler.runtime.monitoring.pipelinehistory import History, Life
 from headrace.compiler.runtime.monitoring.watch import Watch
 from headrace.compiler.runtime.opening import Opening, RefusedComponent
+from headrace.compiler.runtime.world import World
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Diagnostic
 

@@ -24,12 +24,13 @@ from headrace.compiler.errors import BuildRefused, FailureClass, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.building import pump_over
-from headrace.compiler.runtime.componentcontext import NOTHING, Attach, ComponentContext, World
+from headrace.compiler.runtime.componentcontext import NOTHING, ComponentContext
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.registrations import Registrations
+from headrace.compiler.runtime.world import Attach, World
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Fault
 

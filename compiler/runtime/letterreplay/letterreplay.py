@@ -20,8 +20,8 @@ from headrace.compiler.runtime.letterreplay.replayrequest import RATE, ReplayTar
 from headrace.compiler.runtime.monitoring.replayfigures import ReplayState
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.componentcontext import World
     from headrace.compiler.runtime.pipeline import Pipeline
+    from headrace.compiler.runtime.world import World
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import Letter
 

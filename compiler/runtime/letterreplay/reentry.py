@@ -31,8 +31,8 @@ from headrace.compiler.runtime.monitoring.losses import LostData
 from headrace.compiler.runtime.registrations import Registrations
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.componentcontext import World
     from headrace.compiler.runtime.pipeline import Pipeline
+    from headrace.compiler.runtime.world import World
 
 Through = Callable[[], None]
 """Is called when a batch has left, whatever became of it behind where it went in."""

@@ -29,8 +29,8 @@ from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, Repl
 from headrace.compiler.store.storeerrors import StoreFailed
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.componentcontext import World
     from headrace.compiler.runtime.pipeline import Pipeline
+    from headrace.compiler.runtime.world import World
     from headrace.compiler.store.letterrecords import Records
     from headrace.compiler.store.letterrows import FoundLetter, Letter
 

@@ -24,7 +24,6 @@ from headrace.compiler.component.states import bounds_of
 from headrace.compiler.config.program import Program
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.dependencies import Readings, prepare
 from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.graph import Graph, upstream_first
@@ -40,6 +39,7 @@ from headrace.compiler.runtime.revert.plan import (
 )
 from headrace.compiler.runtime.revert.storedfates import stored_fates
 from headrace.compiler.runtime.selecting import Select
+from headrace.compiler.runtime.world import World
 from headrace.compiler.text.diagnostics import Diagnostic
 
 _T = TypeVar("_T")
