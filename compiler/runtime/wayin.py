@@ -125,18 +125,12 @@ class WayIn:
         return PackedWayIn(self, self._large, self._clock, coding, most)
 
     def _queued(
-        self,
-        decoded: JsonValue,
-        origin: Origin | None,
-        size: int,
-        body: PostBody,
-        *,
-        is_json: bool = False,
+        self, decoded: JsonValue, origin: Origin | None, size: int, body: PostBody
     ) -> PostTaken:
         batch = decoded if isinstance(decoded, list) else [decoded]
         size = max(size, LEAST_COUNTED * len(batch))
         if self._keep is not None:
-            return self._keep(batch, origin, size, body, is_json=is_json) if batch else 0
+            return self._keep(batch, origin, size, body, is_json=False) if batch else 0
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
         self.is_behind = self.ingress.is_behind
@@ -235,7 +229,12 @@ class FormattedWayIn(WayIn):
 
     def take_json(self, body: bytes, origin: Origin | None) -> PostTaken:
         """Queue messages as if they had come of a body."""
-        return self._queued(self._decoding.decode(body), origin, len(body), body, is_json=True)
+        decoded = self._decoding.decode(body)
+        if self._keep is None:
+            return self._queued(decoded, origin, len(body), body)
+        batch = decoded if isinstance(decoded, list) else [decoded]
+        size = max(len(body), LEAST_COUNTED * len(batch))
+        return self._keep(batch, origin, size, body, is_json=True) if batch else 0
 
     async def _go_on(
         self, slices: Iterator[None], into: Intake, origin: Origin | None, body: PostBody
