@@ -8,7 +8,7 @@ worker's. Both live in `headrace.compiler.runtime`, once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -186,6 +186,13 @@ class GatheringSink(AwaitingSink):
     later: what is owed for it is settled when it is handed over, or is where it outlasts the process.
     `at_once` is 1, and what fails of a write is no outage.
     """
+
+    def put_down(self) -> Iterable[Batch]:
+        """Return the batches that it has reported as lost and has still: they are becoming dead letters.
+
+        Where one becomes none, what it was in comes again, or is told of by the sink itself.
+        """
+        return ()
 
     @abstractmethod
     def owe(self, custody: SharedDebt | None) -> None:

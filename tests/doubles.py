@@ -28,13 +28,14 @@ from headrace.compiler.component.buildcontext import (
     WantedFailures,
 )
 from headrace.compiler.component.conditions import Condition
-from headrace.compiler.component.families import Connection
+from headrace.compiler.component.families import Connection, Stage
+from headrace.compiler.component.partsbridge import PartsBridge
 from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.retry import RetryOptions
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, FailureClass, class_of
 from headrace.compiler.jsontext import Decoding
@@ -42,6 +43,7 @@ from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_b
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.monitoring.links import Link
+from headrace.compiler.runtime.partsoutage import PartsOutage
 from headrace.compiler.schema.records import Record, faults_of
 from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
@@ -86,10 +88,12 @@ class StubContext:
         base: Path | None = None,
         decoding: Decoding | None = None,
         parts: PartsKeep | None = None,
+        most_refused: int | None = None,
     ) -> None:
         self.pipeline, self.place, self.index = pipeline, place, 0
         self.data_dir = None if data_dir is None else DataDir(data_dir)
         self.state, self.base = state, base
+        self.stage: Stage = "output"
         self.random = Random(1)
         self.exchange = None
         self.decoding = decoding or Decoding()
@@ -99,6 +103,13 @@ class StubContext:
         self._secrets = Secrets(secrets or {}, {})
         self._upstreams = upstreams or {}
         self._parts = parts
+        self.most_refused = most_refused
+        self.letters_of: list[Batch] = []
+        """The batches that became dead letters, where there may be some."""
+        self.waited_for: list[FailureClass | None] = []
+        """What the component has told that it waits for; None: nothing any more."""
+        self.called: list[str] = []
+        """Why somebody has to act."""
         self._redaction = Redaction()
         self.warnings: list[str] = []
         self.failures: list[str] = []
@@ -193,6 +204,22 @@ class StubContext:
     def report(self, cause: BaseException, lost: Sequence[JsonValue] = ()) -> None:
         """Keep what the component raised among its failures."""
         self.fail(str(cause) or type(cause).__name__, class_of(cause))
+        if lost and self.most_refused is not None:
+            self.letters_of.append([*lost])
+
+    def bridge_parts(self, seconds: float | None) -> PartsBridge:
+        """Return what bridges outages, and tells this of them."""
+        self.outage = PartsOutage(self, seconds)
+        return self.outage
+
+    def waits(self, failure: FailureClass, why: str) -> None:
+        self.waited_for.append(failure)
+
+    def goes_on(self) -> None:
+        self.waited_for.append(None)
+
+    def needs_somebody(self, why: str) -> None:
+        self.called.append(why)
 
     def lose(self, failed: FailedMessages) -> None:
         """Keep what is told among its failures, and how many messages it has cost."""

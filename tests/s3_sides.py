@@ -91,7 +91,8 @@ class Shop:
     """A store in memory: keeps parts, and does what it is told to before.
 
     It says what `faults` say first; while it is `closed`, uploads hang; each takes `seconds`. Those
-    under `refused` keys it refuses, and under `broken` ones it has troubles of its own.
+    under `refused` keys it refuses until somebody acts, and those under `faulty` ones for what they are.
+    With those under `broken` ones it has troubles of its own.
     """
 
     def __init__(self, clock: Clock, *, seconds: float = 0.0) -> None:
@@ -104,6 +105,9 @@ class Shop:
         self.objects: dict[str, bytes] = {}
         self.taken: set[str] = set()
         self.refused: set[str] = set()
+        self.faulty: set[str] = set()
+        self.is_certain = True
+        """Whether it is told that others would not be refused so."""
         self.broken: set[str] = set()
         self.parts: list[ObjectPart] = []
         self.times: list[float] = []
@@ -127,7 +131,9 @@ class Shop:
         if self.faults:
             raise self.faults.pop(0)
         if part.key in self.refused:
-            raise Declined("the shop refuses this one")
+            raise Declined("the shop refuses this one", "misconfigured")
+        if part.key in self.faulty:
+            raise Declined("the shop refuses this one", is_certain=self.is_certain)
         if self.is_down or part.key in self.broken:
             raise Unreachable("the shop does not answer")
         if part.key in self.taken:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.compiler.clock import Clock
     from headrace.compiler.component.conditions import Condition
     from headrace.compiler.component.families import Connection
+    from headrace.compiler.component.partsbridge import PartsBridge
     from headrace.compiler.component.partskeep import PartsKeep
     from headrace.compiler.component.retry import RetryOptions
     from headrace.compiler.component.states import PipelineState
@@ -229,6 +230,10 @@ class Context(Protocol):
     """How JSON that comes in is decoded: ask it anew for each batch."""
 
     @property
+    def most_refused(self) -> int | None:
+        """How much may be refused in a row and be dead letters; None: nothing ever becomes one."""
+
+    @property
     def exchange(self) -> ExchangeWith | None:
         """What stands for the servers that it asks over HTTP; None: they are asked."""
 
@@ -287,6 +292,12 @@ class Context(Protocol):
     def fail(self, message: str, failure: FailureClass = "invalid") -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 
+    def report(self, cause: BaseException, lost: Batch) -> None:
+        """Report a failure that costs the messages of a batch: they are lost, or become a dead letter."""
+
+    def when_kept(self, action: Callable[[], None]) -> None:
+        """Do something when what has become a dead letter until now is on the disk: at once, mostly."""
+
     def lose(self, failed: FailedMessages) -> None:
         """Count the messages of one batch that it goes on without, and report each different failure."""
 
@@ -341,6 +352,12 @@ class Context(Protocol):
 
         Raises:
             BuildRefused: the store cannot be opened.
+        """
+
+    def bridge_parts(self, seconds: float | None) -> PartsBridge:
+        """Return what bridges outages of an output with `retry` that tries its parts again by itself.
+
+        ``seconds``: the longest outage that is bridged; None: all are.
         """
 
     def attach(

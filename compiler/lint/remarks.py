@@ -145,7 +145,8 @@ def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
         return
     for part in draft.outputs:
         output = part.built
-        if not isinstance(output, Output) or output.is_queued:
+        # One that hands over parts has others wait for what it may hold, whatever its `retry` says.
+        if not isinstance(output, Output) or output.is_queued or output.leaves_parts:
             continue
         if output.retrying() is not None:
             others = counted(len(draft.outputs) - 1, "other output")
@@ -167,7 +168,8 @@ def _filled_by_outages(draft: Draft) -> Iterator[Diagnostic]:
         return
     outputs = [part.built for part in draft.outputs]
     away = [each for each in outputs if isinstance(each, QueuedOutput)]
-    if away and None not in outputs and all(each.retrying() is None for each in away):
+    give_up = (each.retrying() is None and not each.leaves_parts for each in away)
+    if away and None not in outputs and all(give_up):
         fault = Fault(
             "outage-fills",
             "no output has 'retry', so while a server is away all that comes becomes dead letters",

@@ -25,6 +25,7 @@ from headrace.compiler.runtime.bisectingsink import BisectingSink
 from headrace.compiler.runtime.built import BuiltComponents, InputReader
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext
+from headrace.compiler.runtime.earlierbatches import EarlierBatches
 from headrace.compiler.runtime.gatheringwriter import GatheringWriter
 from headrace.compiler.runtime.intake import StoringIntake
 from headrace.compiler.runtime.journalsource import JournalSource
@@ -216,7 +217,10 @@ class Builder:
         if (letters := self._config.letters) is not None and isinstance(sink, AwaitingSink):
             sink = BisectingSink(sink, letters.most_in_a_row)
         if isinstance(sink, AwaitingSink) and isinstance(inner, GatheringSink):
-            made: Writer = GatheringWriter(sink, place, inner)  # waits and keeps by itself
+            storage, earlier = self._world.storage, None
+            if component.leaves_parts and storage.has_folder and storage.refusal is None:
+                earlier = EarlierBatches(storage, place)
+            made: Writer = GatheringWriter(sink, place, inner, earlier)  # waits and keeps by itself
         elif (retry := component.retrying()) is None:
             made = writer(sink, place)
         else:

@@ -31,6 +31,7 @@ from headrace.compiler.component.buildcontext import (
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection, Stage
+from headrace.compiler.component.partsbridge import PartsBridge
 from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.component.retry import RetryOptions
@@ -67,6 +68,7 @@ from headrace.compiler.runtime.monitoring.losses import (
 from headrace.compiler.runtime.monitoring.namedevents import GoingOnEvent, WaitingEvent
 from headrace.compiler.runtime.outage import OutageBridge, awaited_again
 from headrace.compiler.runtime.outputparts import KeptParts
+from headrace.compiler.runtime.partsoutage import PartsOutage
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.storage import Storage
@@ -231,6 +233,10 @@ class ComponentContext:
         return self._parts.letters
 
     @property
+    def most_refused(self) -> int | None:
+        return None if self.letters is None else self.letters.most_in_a_row
+
+    @property
     def stored_first(self) -> StoredFirst | None:
         """What waits for the disk, where its pipeline remembers in a durable bucket."""
         return self._parts.stored_first
@@ -306,6 +312,11 @@ class ComponentContext:
     def bridging(self, seconds: float | None, back: str) -> OutageBridge:
         """Return what bridges the outages of the component; see `OutageBridge`."""
         outage = OutageBridge(self, seconds, back)
+        self._parts.outages.append(outage)
+        return outage
+
+    def bridge_parts(self, seconds: float | None) -> PartsBridge:
+        outage = PartsOutage(self, seconds)
         self._parts.outages.append(outage)
         return outage
 

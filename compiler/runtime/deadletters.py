@@ -70,6 +70,8 @@ class DeadLetters:
         """Take what counts what is lost all the same, who is told why letters wait, and of each letter."""
         self._pipeline, self._storage, self._clock = pipeline, storage, clock
         self._max_bytes, self._losses = options.max_bytes, losses
+        self.most_in_a_row = options.most_in_a_row
+        """How many messages an output may refuse in a row until it is not the messages."""
         self.keeping = LetterKeeping(options.max_bytes, storage, clock, losses, warn, self._count)
         """Knows what is not on the disk yet."""
         self._tell, self._told = tell, Repeats(clock, TOLD_PAUSES, self._tell_of)

@@ -13,7 +13,6 @@ from headrace.compiler.component.families import Component
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.runtime.borrowed import QueueName
-from headrace.compiler.runtime.monitoring.storedfigures import StoredPartKind
 
 
 def kept_as(component: DurableInput | QueuedOutput, before: Iterable[Component]) -> str:
@@ -31,5 +30,7 @@ def kept_parts(id: str, config: PipelineConfig) -> Iterator[QueueName]:
             yield id, kept_as(each, config.inputs[:index]), "journal"
     for index, output in enumerate(config.outputs):
         if isinstance(output, QueuedOutput) and (output.is_queued or output.leaves_parts):
-            part: StoredPartKind = "parts" if output.leaves_parts else "queue"
-            yield id, kept_as(output, config.outputs[:index]), part
+            name = kept_as(output, config.outputs[:index])
+            yield id, name, "queue"  # of one with parts, what an earlier version has left
+            if output.leaves_parts:
+                yield id, name, "parts"

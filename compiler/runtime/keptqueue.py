@@ -88,6 +88,12 @@ class KeptLent(Generic[Q]):
         self.opened.set()
         return self.borrowed
 
+    async def end(self) -> None:
+        """Have it be no more: nothing is in it, and nothing comes."""
+        borrowed, self.borrowed = self.borrowed, None
+        if borrowed is not None:
+            await borrowed.give_back(ends=True)
+
     async def _give_back(self) -> None:
         """Leave what is kept to the next run, unless its pipeline was deleted."""
         place = self._place

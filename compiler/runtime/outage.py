@@ -84,9 +84,24 @@ class OutageBridge:
         if not is_worth_it(cause):
             self.refused(cause)
             raise cause
+        pause = self.begin(cause, self._brief if is_brief else self._backoff.next)
+        with suppress(TimeoutError):
+            async with self._clock.timeout(pause):
+                await self._hurried.wait()
+        self._hurried.clear()
+        self.retries += 1
+
+    def begin(self, cause: Exception, delay: Callable[[], float]) -> float:
+        """Return how long it is until the next try, having told of the failure.
+
+        ``delay`` returns it where time heals it: where somebody has to act it is longer.
+
+        Raises:
+            Exception: the cause, where the outage has lasted too long.
+        """
         self._is_on = True
         failure = class_of(cause)
-        pause = self._acting() if failure == "misconfigured" else self._backing_off(is_brief)
+        pause = self._acting() if failure == "misconfigured" else self._backing_off(delay)
         if pause is None:
             self._tell(None, "")
             raise cause
@@ -97,11 +112,7 @@ class OutageBridge:
             self.on_failure(cause)
         self.place.report_lost(cause, pause)
         self._tell(failure, worded(cause))
-        with suppress(TimeoutError):
-            async with self._clock.timeout(pause):
-                await self._hurried.wait()
-        self._hurried.clear()
-        self.retries += 1
+        return pause
 
     def worked(self) -> None:
         """Note that something worked, though there is more to be tried again."""
@@ -137,13 +148,20 @@ class OutageBridge:
     def _acting(self) -> float:
         """Return the pause where somebody has to act, however long that takes."""
         self._since = None
+        return self._acting_seconds()
+
+    def _acting_seconds(self) -> float:
         return ACTS_SECONDS * self.place.random.uniform(1 - JITTER, 1 + JITTER)
 
-    def _backing_off(self, is_brief: bool) -> float | None:
+    @staticmethod
+    def _brief() -> float:
+        return DELAYS[0]
+
+    def _backing_off(self, delay: Callable[[], float]) -> float | None:
         """Return the pause where time heals it; None: it has had the time that it is given."""
         now = self._clock.monotonic()
         since = self._since = now if self._since is None else self._since
-        pause = DELAYS[0] if is_brief else self._backoff.next()
+        pause = delay()
         if self._seconds is None:
             return pause
         left = since + self._seconds - now

@@ -238,6 +238,16 @@ class Storage:
         """Return whether somebody else is going to have a journal."""
         return any(each is not owner for each in self._expecting.get(name, ()))
 
+    async def has_entries(self, name: QueueName) -> bool:
+        """Return whether something is in a queue, which is not made for that.
+
+        Raises:
+            StoreFailed: that cannot be read now.
+        """
+        if self._store is None:
+            raise StoreFailed(self.refusal or "the store is closed")
+        return await self._store.queues.has_entries(*name)
+
     async def borrow(self, name: QueueName, max_bytes: int) -> BorrowedJournal:
         """Return a queue. Whoever has it yet gives it back before.
 

@@ -117,6 +117,7 @@ _DISCARD_ENDED = (
 )
 """Of a queue, or a bucket, of which nothing is set aside any more."""
 _ONE = "WHERE (pipeline, target, kind) = (?, ?, ?) AND ended IS NULL"
+_HAS_ENTRIES = f"SELECT 1 FROM queues JOIN entries ON queue = id {_ONE} LIMIT 1"
 
 
 class Database:
@@ -236,6 +237,10 @@ class Database:
     def queues(self) -> list[StoredQueue]:
         """Return all queues."""
         return [StoredQueue(*row) for row in self._run.execute(_QUEUES.format("")).fetchall()]
+
+    def has_entries(self, key: tuple[str, str, str]) -> bool:
+        """Return whether something is in a queue that goes on, by its pipeline, target and kind."""
+        return self._run.execute(_HAS_ENTRIES, key).fetchone() is not None
 
     def queue(self, pipeline: str, target: str, kind: str) -> StoredQueue:
         """Return one queue that goes on, which is made if it is not there."""

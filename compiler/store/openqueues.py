@@ -53,6 +53,15 @@ class OpenQueues:
         """
         return await self._writer.do(Database.queues)
 
+    async def has_entries(self, pipeline: str, target: str, kind: str) -> bool:
+        """Return whether something is in a queue that goes on, which is not made for that.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        key = pipeline, target, kind
+        return await self._writer.repaired(lambda database: database.has_entries(key))
+
     def end(self, queue: int) -> None:
         """Have nobody take up a queue again; where nothing is left of it, it goes."""
         self._writer.changes.ended[queue] = self._writer.clock.seconds()

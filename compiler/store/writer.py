@@ -129,7 +129,7 @@ class StoreWriter:
         Raises:
             StoreFailed: it cannot be read.
         """
-        return await self._repaired(lambda database: database.read(work))
+        return await self.repaired(lambda database: database.read(work))
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write something that makes room, or needs none, also on a full disk.
@@ -137,7 +137,7 @@ class StoreWriter:
         Raises:
             StoreFailed: it cannot be written.
         """
-        written = await self._repaired(partial(onthread.write, work, self._medium.room))
+        written = await self.repaired(partial(onthread.write, work, self._medium.room))
         self.give_back_soon()
         return written
 
@@ -261,8 +261,12 @@ class StoreWriter:
         if self.under_way:
             self.database.mark_alive()
 
-    async def _repaired(self, work: Callable[[Database], T]) -> T:
-        """Do something, again where the database had to be made anew for it."""
+    async def repaired(self, work: Callable[[Database], T]) -> T:
+        """Do something, again where the database had to be made anew for it.
+
+        Raises:
+            StoreFailed: it cannot be done.
+        """
         try:
             return await self.run(work)
         except Exception as cause:

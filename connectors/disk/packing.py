@@ -28,6 +28,8 @@ class Packing:
     media_type: str
     pack: Callable[[bytes], bytes]
     """Compress; for a thread."""
+    unpack: Callable[[bytes], bytes]
+    """The way back; for a thread. Raises whatever it does of what was not compressed so."""
     writer: Callable[[BinaryIO], AbstractContextManager[Any]]
     """Return what compresses into a file whatever it is to ``write``."""
 
@@ -36,6 +38,12 @@ def _zstandard(body: bytes) -> bytes:
     import zstandard
 
     return zstandard.ZstdCompressor().compress(body)
+
+
+def _unzstandard(body: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(body)
 
 
 def _zstandard_writer(file: BinaryIO) -> AbstractContextManager[Any]:
@@ -53,9 +61,10 @@ PACKINGS = {
         "gz",
         "application/gzip",
         partial(gzip.compress, compresslevel=6, mtime=0),
+        gzip.decompress,
         _gzip_writer,
     ),
-    "zstd": Packing("zst", "application/zstd", _zstandard, _zstandard_writer),
+    "zstd": Packing("zst", "application/zstd", _zstandard, _unzstandard, _zstandard_writer),
 }
 """The ways to compress by their word in a config."""
 

@@ -19,7 +19,7 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
-from headrace.compiler.text.diagnostics import Fault, Severity
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.disk.packing import COMPRESSIONS
 from headrace.connectors.disk.partformats import FORMATS
 from headrace.connectors.disk.parts import Rotation
@@ -185,9 +185,10 @@ OUTPUT = OutputPromises(
     row="output",
     written="its part is uploaded, or on the disk (with `--data-dir`); it is **in memory** until then, and"
     " holds up nobody",
-    away="a part is tried again until it is uploaded, and others fill; with `--data-dir` those that wait"
-    " are on the disk as well; one that is refused alone is set aside; with `max_buffered_bytes` held the"
-    " pipeline waits, with `queue` not before as much as that says is on the disk",
+    away="a part is tried again until it is uploaded (or for as long as `retry` says), and others fill;"
+    " with `--data-dir` those that wait are on the disk as well; one that is refused alone holds up no"
+    " other; with `max_buffered_bytes` held the pipeline waits, with `queue` not before as much as that"
+    " says is on the disk",
     twice="what was uploaded moments before a kill, if the input brings it again (a part that is there is"
     " not sent again)",
     held=MemoryBound("max_buffered_bytes", BYTES, "in parts"),
@@ -203,15 +204,18 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     this server gives out, is passed over. A run without messages leaves no object.
 
     A part that cannot be uploaded is tried again until it is, while the next ones fill; one that the
-    store refuses, and not the others, holds up none of them. When `max_buffered_bytes` are held, the
-    pipeline waits. A batch counts as written when its part is uploaded: until then an input that is
-    durable, or acknowledges on delivery, brings it again after a kill; what comes by any other input is
-    lost by one. With ``--data-dir`` parts that wait are in the store there after some seconds, and so
-    is what cannot be uploaded when the pipeline ends: they count as written then, and are uploaded
-    when the output starts again. Without that directory they are lost, and the log says how much that is.
+    store refuses, and not the others, holds up none of them, and is given up where another try would
+    change nothing: its messages become dead letters, if the pipeline keeps any, or are counted as lost.
+    When `max_buffered_bytes` are held, the pipeline waits. A batch counts as written when its part is
+    uploaded: until then an input that is durable, or acknowledges on delivery, brings it again after a
+    kill; what comes by any other input is lost by one. With ``--data-dir`` parts that wait are in the
+    store there after some seconds, and so is what cannot be uploaded when the pipeline ends: they count
+    as written then, and are uploaded when the output starts again. Without that directory they are lost,
+    and the log says how much that is.
 
     With `queue` parts leave the memory as they are stored, and the pipeline waits when `max_bytes` of
-    them are on the disk, or the oldest goes.
+    them are on the disk, or the oldest goes. With `retry` others hear that the output waits, and what
+    fails in an outage that has lasted for its `seconds` is given up.
     """
 
     drivers = ("headrace.connectors.s3.objectstore",)
@@ -270,21 +274,10 @@ class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
             )
         yield from key_faults(self.prefix, self.partition)
 
-    def examine(self, context: CheckContext) -> Iterator[Fault]:
-        """Remark on `retry`: a part waits anyway."""
-        yield from super().examine(context)
-        if self.retry is not None:
-            yield Fault(
-                "not-applied",
-                "'retry' does nothing: a part is tried again until it is uploaded, whatever this says",
-                path=("retry",),
-                on_key=True,
-                severity=Severity.WARNING,
-            )
-
     def outlasts_seconds(self) -> float:
-        """Return that a part is tried until it is uploaded."""
-        return math.inf
+        """Return that a part is tried until it is uploaded, or for as long as `retry` says."""
+        retry = self.retrying()
+        return math.inf if retry is None or retry.seconds is None else retry.seconds
 
     def kept_as(self) -> str:
         """Return the connection and the prefix."""

@@ -250,6 +250,8 @@ class StoreError:
             is_refusal and not self.is_passing and self.code not in storefailures.OF_ALL
         )
         """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
+        self.is_certain = not storefailures.OF_ONE.isdisjoint(codes)
+        """Whether that is certain, and so it is that another try is answered alike."""
 
     def words(self, redact: Callable[[str], str], key: str = "") -> str:
         """Return what the store does, in its words and without secrets: ``says 'SlowDown: ...'``.

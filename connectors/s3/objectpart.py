@@ -28,6 +28,8 @@ class Content(NamedTuple):
 
     body: bytes
     packing: str
+    beside: bytes = b""
+    """Its messages as lines of JSON, where they may be wanted and do not stand in it."""
 
 
 class PartSource(Protocol):
@@ -84,7 +86,8 @@ class ObjectPart:
     @property
     def size(self) -> int:
         """What it takes in memory."""
-        body = 0 if self.content is None else len(self.content.body)
+        content = self.content
+        body = 0 if content is None else len(content.body) + len(content.beside)
         return OVERHEAD + body + OWED_BYTES * len(self.owed)
 
     @property
@@ -95,10 +98,10 @@ class ObjectPart:
     def prepare(self) -> None:
         """Have the content in memory as it is uploaded. Takes its time."""
         assert self.content is not None
-        body, packing = self.content
-        if packing != "none":
-            body = PACKINGS[packing].pack(body)
-        self.content = Content(body, "none")
+        content = self.content
+        if content.packing != "none":
+            body = PACKINGS[content.packing].pack(content.body)
+            self.content = Content(body, "none", content.beside)
 
     def settle(self) -> None:
         """Tell those who wait that it is where it outlasts the process, or is counted as lost."""
@@ -110,16 +113,19 @@ class ObjectPart:
 class Declined(HeadraceError):
     """The store does not take this part, whatever it does with others."""
 
-    def __init__(self, message: str, failure: FailureClass = "invalid") -> None:
+    def __init__(
+        self, message: str, failure: FailureClass = "invalid", *, is_certain: bool = False
+    ) -> None:
+        """Take the class; ``is_certain``: what was said is about this part, and of no other."""
         super().__init__(message)
-        self.failure = failure
+        self.failure, self.is_certain = failure, is_certain
 
 
 class Taken(HeadraceError):
     """There is another object under the key of a part."""
 
 
-class PartHeader(msgspec.Struct, forbid_unknown_fields=True):
+class PartHeader(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What stands before the bytes of a part."""
 
     key: str
@@ -129,14 +135,15 @@ class PartHeader(msgspec.Struct, forbid_unknown_fields=True):
     packing: str
     size: int
     upload: tuple[str, str] | None = None
+    beside: int = 0
+    """Bytes of its messages, which stand behind it."""
 
     @property
     def is_valid(self) -> bool:
         """Whether an output may have said this."""
         texts = (self.key, self.media_type, self.token, *(self.upload or ()))
         return (
-            self.size >= 0
-            and self.messages >= 0
+            min(self.size, self.beside, self.messages) >= 0
             and self.packing in ("none", *PACKINGS)
             and 0 < len(self.key.encode()) <= LONGEST_KEY
             and not any(map(holds_control, texts))

@@ -95,7 +95,8 @@ class S3Store:
             answer = StoreError(cause)
             said = answer.words(self._ctx.redact, part.key)
             if answer.is_of_this_request:
-                raise Declined(f"{self._where} {said}", answer.failure) from None
+                told = f"{self._where} {said}"
+                raise Declined(told, answer.failure, is_certain=answer.is_certain) from None
             raise self._out(said, answer.failure) from None
         except Redirected as cause:
             raise self._out(cause.words(self._ctx.redact), silence_class(cause)) from None

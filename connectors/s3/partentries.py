@@ -35,8 +35,9 @@ class KeptInStore(PartSource):
         if entry is None:
             raise ValueError
         line, _, _ = entry[:LONGEST_LINE].partition(b"\n")
-        told = _header(line)
-        return Content(entry[len(line) + 1 :], told.packing)
+        told, start = _header(line), len(line) + 1
+        end = start + told.size
+        return Content(entry[start:end], told.packing, entry[end:])
 
     def sent(self, part: ObjectPart) -> None:
         self._keep.let_go(self.number)
@@ -45,24 +46,41 @@ class KeptInStore(PartSource):
 def head_of(part: ObjectPart) -> bytes:
     """Return what stands before the bytes of a part."""
     assert part.content is not None
-    body, packing = part.content
+    body, packing, beside = part.content
     told = PartHeader(
-        part.key, part.media_type, part.messages, part.token, packing, len(body), part.upload
+        part.key,
+        part.media_type,
+        part.messages,
+        part.token,
+        packing,
+        len(body),
+        part.upload,
+        len(beside),
     )
     return msgspec.json.encode(told) + b"\n"
 
 
-async def entry_of(head: bytes, body: bytes, clock: Clock) -> bytes:
-    """Return what is kept; others have their turn while a large part is copied."""
-    if len(body) <= PIECE:
-        return head + body
-    entry = bytearray(len(head) + len(body))
-    entry[: len(head)] = head
-    view = memoryview(body)
-    for start in range(0, len(body), PIECE):
-        piece = view[start : start + PIECE]
-        entry[len(head) + start : len(head) + start + len(piece)] = piece
-        await clock.sleep(0)
+def entry_at_once(part: ObjectPart) -> bytes:
+    """Return what is kept of a part."""
+    assert part.content is not None
+    return head_of(part) + part.content.body + part.content.beside
+
+
+async def entry_of(part: ObjectPart, clock: Clock) -> bytes:
+    """Return what is kept of a part; others have their turn while a large one is copied."""
+    assert part.content is not None
+    texts = head_of(part), part.content.body, part.content.beside
+    if sum(map(len, texts)) <= PIECE:
+        return b"".join(texts)
+    entry = bytearray(sum(map(len, texts)))
+    end = 0
+    for text in texts:
+        view = memoryview(text)
+        for start in range(0, len(text), PIECE):
+            piece = view[start : start + PIECE]
+            entry[end : end + len(piece)] = piece
+            end += len(piece)
+            await clock.sleep(0)
     return cast(
         bytes, entry
     )  # nobody changes it any more, and to make one of it is to copy it again
@@ -72,7 +90,7 @@ def part_of(kept: KeptPart, keep: PartsKeep) -> ObjectPart:
     """Return a part that was kept. Raises a `ValueError` for something else."""
     line, end, _ = kept.beginning.partition(b"\n")
     told = _header(line)
-    if not end or len(line) + 1 + told.size != kept.size:
+    if not end or len(line) + 1 + told.size + told.beside != kept.size:
         raise ValueError
     return ObjectPart(
         key=told.key,

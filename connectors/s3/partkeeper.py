@@ -9,7 +9,7 @@ from functools import partial
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.partskeep import PartsKeep
 from headrace.connectors.s3.objectpart import LONGEST_LINE, ObjectPart
-from headrace.connectors.s3.partentries import KeptInStore, entry_of, head_of, part_of
+from headrace.connectors.s3.partentries import KeptInStore, entry_at_once, entry_of, part_of
 
 CANNOT = "they cannot be kept in the store: "
 NO_PLACE = "with --data-dir they would be kept"
@@ -79,7 +79,7 @@ class PartKeeper:
         """Return whether a part may be kept; the oldest go for it, where that is wanted."""
         assert self._keep is not None
         assert part.content is not None
-        size = LONGEST_LINE + len(part.content.body)
+        size = LONGEST_LINE + len(part.content.body) + len(part.content.beside)
         while not self._keep.has_room_for(size):
             self.why = f"{CANNOT}{self._keep.why or 'it is full (max_bytes)'}"
             oldest = next(filter(self._may_go, self._unsent), None)
@@ -121,8 +121,7 @@ class PartKeeper:
             return
         for part in parts:
             if part.source is None and part not in self._storing:
-                assert part.content is not None
-                self._put(part, head_of(part) + part.content.body)
+                self._put(part, entry_at_once(part))
 
     def then(self, action: Callable[[], object]) -> None:
         """Do something once nothing is on its way any more."""
@@ -140,7 +139,7 @@ class PartKeeper:
             await asyncio.wait([part.compressing])
         entry = None
         if part.content is not None:  # else it was uploaded meanwhile
-            entry = await entry_of(head_of(part), part.content.body, self._clock)
+            entry = await entry_of(part, self._clock)
         del self._copying[part]
         if part.is_over or entry is None:
             self._look()

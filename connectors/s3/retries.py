@@ -14,6 +14,8 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectpart import ObjectPart
+from headrace.connectors.s3.refusedparts import RefusedParts
+from headrace.connectors.s3.storeoutage import StoreOutage
 
 AT_ONCE = 4
 """Parts that are uploaded at a time, as long as nothing goes wrong. Beside them as many are tried again: a
@@ -41,11 +43,12 @@ class RetryQueue:
     def __init__(
         self,
         send: Callable[[ObjectPart], Awaitable[None]],
-        failed: Callable[[ObjectPart, Exception, float], None],
+        outage: StoreOutage,
+        refused: RefusedParts,
         ctx: Context,
     ) -> None:
-        """Take what sends a part, and what tells that it was not taken, and is tried in so many seconds."""
-        self._send, self._failed, self._ctx = send, failed, ctx
+        """Take what sends a part, and what is told that the store takes nothing, or not a part."""
+        self._send, self._outage, self._refused, self._ctx = send, outage, refused, ctx
         self._waiting: list[Retry] = []
         self._trying: dict[asyncio.Task[None], int] = {}
         self._numbers = count()
@@ -59,13 +62,19 @@ class RetryQueue:
         """Return what sends, as long as there is something to send."""
         return [*self._trying, *([] if self._work is None else [self._work])]
 
-    def add(self, part: ObjectPart, *, is_refused: bool) -> None:
-        """Have a part sent: after a while if it was refused just now, and else at once."""
-        retry = Retry(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
-        if is_refused:
-            self._postpone(retry)
-        else:
-            self._push(retry)
+    def add(self, part: ObjectPart) -> None:
+        """Have a part sent."""
+        self._push(Retry(self._ctx.clock.monotonic(), next(self._numbers), part, False))
+
+    async def refused(self, part: ObjectPart, cause: Exception) -> None:
+        """Have a part sent again that was refused just now, after a while, unless it is given up."""
+        await self._is_refused(Retry(0.0, next(self._numbers), part, True), cause)
+
+    async def _is_refused(self, retry: Retry, cause: Exception) -> None:
+        retry.is_refused = True
+        pause = await self._refused.pause(retry.part, cause, retry.backoff.next)
+        if pause is not None:
+            self._postpone(retry, pause)
 
     def end(self) -> None:
         """Try everything once more, now; what is refused then is not tried again."""
@@ -74,8 +83,8 @@ class RetryQueue:
         self._resumes = 0.0
         self._called.set()
 
-    def _postpone(self, retry: Retry) -> None:
-        retry.due = self._ctx.clock.monotonic() + retry.backoff.next()
+    def _postpone(self, retry: Retry, seconds: float) -> None:
+        retry.due = self._ctx.clock.monotonic() + seconds
         if not (self._is_ending and retry.is_refused):
             self._push(retry)
 
@@ -116,29 +125,37 @@ class RetryQueue:
     async def _try(self, retry: Retry) -> None:
         if retry.part.is_over:  # it was given up meanwhile
             return
+        if self._is_out or retry.is_refused:
+            self._outage.tries_again()
         try:
             await self._send(retry.part)
+        except Unreachable as cause:
+            await self._takes_nothing(retry, cause)
         except Exception as cause:
-            # Nothing is tried for a while, if the store takes nothing, or not this part again.
-            now = self._ctx.clock.monotonic()
-            if isinstance(cause, Unreachable):
-                self._is_out = True
-                if self._resumes <= now:
-                    self._resumes = now + self._pauses.next()
-            else:
-                if retry.is_refused and not self._is_ending:
-                    self._resumes = max(self._resumes, now + PAUSE_SECONDS)
-                retry.is_refused = True
-            self._failed(retry.part, cause, self._resumes - now)
-            self._postpone(retry)
+            if retry.is_refused and not self._is_ending:  # nothing else is tried for a while
+                resumes = self._ctx.clock.monotonic() + PAUSE_SECONDS
+                self._resumes = max(self._resumes, resumes)
+            await self._is_refused(retry, cause)
         else:
             was_refused = "a part that was set aside is uploaded now"
             if self._is_out:
-                self._ctx.reconnected(was_refused if retry.is_refused else "written to again")
+                self._outage.over(was_refused if retry.is_refused else "written to again")
             elif retry.is_refused:
                 self._ctx.note(was_refused)
             self._is_out = False
             self._pauses.reset()
+
+    async def _takes_nothing(self, retry: Retry, cause: Unreachable) -> None:
+        """Try nothing for a while; a part for which that has lasted too long is given up."""
+        now = self._ctx.clock.monotonic()
+        left = self._resumes - now
+        self._is_out = True
+        pause = self._outage.pause(cause, self._pauses.next if left <= 0 else lambda: left)
+        if pause is None:
+            await self._refused.give_up(retry.part, str(cause), cause.failure)
+            return
+        self._resumes = max(self._resumes, now + pause)
+        self._postpone(retry, retry.backoff.next())
 
 
 async def within(clock: Clock, seconds: float | None, waiting: Awaitable[object]) -> None:

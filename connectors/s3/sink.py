@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import TimerHandle
+from collections.abc import Iterable
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -12,8 +13,10 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.delivery import Batch, Debt, SharedDebt, is_large
 from headrace.compiler.edges import GatheringSink, QueueFill, Rest
+from headrace.compiler.jsontext import encode_lines
+from headrace.compiler.largejson import encode_large_lines
 from headrace.connectors.disk.packing import PACKINGS, packed_name
-from headrace.connectors.disk.partformats import PartFormat
+from headrace.connectors.disk.partformats import JSON_FORMATS, PartFormat
 from headrace.connectors.disk.parts import part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
 from headrace.connectors.s3.objectpart import OWED_BYTES, Content, ObjectPart
@@ -39,17 +42,21 @@ class OpenPart:
     def __init__(self, key: str, form: PartFormat, packing: str) -> None:
         """Take the key that it will have, and how it will be compressed: ``none``, or in which way."""
         self._key, self._form, self._packing = key, form, packing
-        self._body = BytesIO()
+        self._body, self._beside = BytesIO(), BytesIO()
         self.messages = self.owed_messages = 0
         self._owed: list[Debt] = []
 
     @property
     def size(self) -> int:
         """What it takes in memory."""
-        return self._body.tell() + OWED_BYTES * len(self._owed)
+        return self._body.tell() + self._beside.tell() + OWED_BYTES * len(self._owed)
 
-    def append(self, rows: bytes, messages: int, custody: SharedDebt | None) -> None:
-        """Add a batch, which is encoded already, and what is owed for it."""
+    def append(self, rows: bytes, messages: int, custody: SharedDebt | None, beside: bytes) -> None:
+        """Add a batch, which is encoded already, and what is owed for it.
+
+        ``beside``: its messages as lines of JSON, where they may be wanted and are not what is encoded.
+        """
+        self._beside.write(beside)
         self._body.write(self._form.between if self.messages else self._form.begin)
         self._body.write(rows)
         self.messages += messages
@@ -68,7 +75,7 @@ class OpenPart:
             media_type=(packing or self._form).media_type,
             messages=self.messages,
             length=len(body),
-            content=Content(body, self._packing),
+            content=Content(body, self._packing, self._beside.getvalue()),
             owed=self._owed,
             owed_messages=self.owed_messages,
         )
@@ -97,7 +104,11 @@ class S3Sink(GatheringSink):
         self._form = config.form(ctx)
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
-        self._uploads = UploadQueue(store, folder, keep, numbers, ctx, config.queueing)
+        self._uploads = UploadQueue(
+            store, folder, keep, numbers, ctx, config.queueing, config.retrying()
+        )
+        self._keeps_messages = ctx.most_refused is not None and config.format not in JSON_FORMATS
+        """Whether messages stand beside what they are written as, of which none could be made again."""
         self._part: OpenPart | None = None
         self._custody: SharedDebt | None = None
         # Whoever can wait no longer for what is acknowledged has the part closed.
@@ -114,6 +125,9 @@ class S3Sink(GatheringSink):
         """Owe this for what is added from now on."""
         self._custody = custody
 
+    def put_down(self) -> Iterable[Batch]:
+        return self._uploads.put_down()
+
     def _owed_messages(self) -> int:
         return 0 if self._part is None else self._part.owed_messages
 
@@ -123,24 +137,33 @@ class S3Sink(GatheringSink):
             return None
         if is_large(batch):
             return partial(self.write, batch)
-        return self._take(self._form.rows(batch), len(batch))
+        rows = self._form.rows(batch)
+        return self._take(rows, len(batch), encode_lines(batch) if self._keeps_messages else b"")
 
     async def write(self, batch: Batch) -> None:
         """Add the batch to the part as soon as there is room."""
         if not batch:
             return
-        is_long, form = is_large(batch), self._form
-        rows = await form.large_rows(batch, self._ctx.clock) if is_long else form.rows(batch)
-        if (rest := self._take(rows, len(batch))) is not None:
+        form, clock, beside = self._form, self._ctx.clock, b""
+        if is_large(batch):
+            rows = await form.large_rows(batch, clock)
+            if self._keeps_messages:
+                beside = await encode_large_lines(batch, clock)
+        else:
+            rows = form.rows(batch)
+            if self._keeps_messages:
+                beside = encode_lines(batch)
+        if (rest := self._take(rows, len(batch), beside)) is not None:
             await rest()
 
-    def _take(self, rows: bytes, messages: int) -> Rest | None:
+    def _take(self, rows: bytes, messages: int, beside: bytes) -> Rest | None:
         """Add rows at once; return what does so later, or what gives uploads their turns."""
-        if not self._has_room(len(rows)):
-            return partial(self._add_later, rows, messages)
-        self._add(rows, messages)
+        size = len(rows) + len(beside)
+        if not self._has_room(size):
+            return partial(self._add_later, rows, messages, beside)
+        self._add(rows, messages, beside)
         # Uploads have their turns now and then: a part is filled faster than one is sent.
-        self._filled += len(rows)
+        self._filled += size
         if self._filled < TURN_BYTES or not self._uploads.unsent:
             return None
         self._filled = 0
@@ -167,7 +190,7 @@ class S3Sink(GatheringSink):
     def _held(self) -> int:
         return self._uploads.held + (0 if self._part is None else self._part.size)
 
-    async def _add_later(self, rows: bytes, messages: int) -> None:
+    async def _add_later(self, rows: bytes, messages: int, beside: bytes) -> None:
         """Wait for room, and say so if it takes long."""
         clock, is_told = self._ctx.clock, False
 
@@ -178,7 +201,7 @@ class S3Sink(GatheringSink):
 
         telling = clock.call_later(PATIENCE_SECONDS, tell)
         try:
-            while not self._has_room(len(rows)):
+            while not self._has_room(len(rows) + len(beside)):
                 if self._uploads.work is None:
                     self._close()
                 self._uploads.make_room()
@@ -187,12 +210,12 @@ class S3Sink(GatheringSink):
             telling.cancel()
         if is_told:
             self._ctx.note("there is room for parts again")
-        self._add(rows, messages)
+        self._add(rows, messages, beside)
 
-    def _add(self, rows: bytes, messages: int) -> None:
+    def _add(self, rows: bytes, messages: int, beside: bytes) -> None:
         """Add rows to the part, and close it when it is full."""
         part = self._part or self._open()
-        part.append(rows, messages, self._custody)
+        part.append(rows, messages, self._custody, beside)
         if self._config.rotate.is_full(part.messages):
             self._close()
         elif 2 * part.size > self._bound:

@@ -66,6 +66,20 @@ DENIED = FailureRow(
     source=LIST,
 )
 
+TOO_LONG = FailureRow(
+    "part",
+    "invalid",
+    ("KeyTooLongError",),
+    "the store refuses one part, whatever it does with others",
+)
+TOO_LARGE = FailureRow(
+    "part_too_large",
+    "invalid",
+    ("EntityTooLarge", 413),
+    "a part is larger than the store takes",
+    source=LIST,
+)
+
 FAILURES = FailureClasses(
     FailureRow("away", "unavailable", (NO_ANSWER,), "the store does not answer"),
     FAILING,
@@ -88,24 +102,23 @@ FAILURES = FailureClasses(
         "there is no TLS as it is configured, or something else than a store answers",
     ),
     FailureRow(
-        "part",
-        "invalid",
-        ("KeyTooLongError",),
-        "the store refuses one part, whatever it does with others",
-    ),
-    FailureRow(
-        "part_too_large",
-        "invalid",
-        ("EntityTooLarge", 413),
-        "a part is larger than the store takes",
+        "damaged",
+        "unavailable",
+        ("BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch"),
+        "a part did not arrive as it was sent",
         source=LIST,
     ),
+    TOO_LONG,
+    TOO_LARGE,
 )
 
 PASSING: frozenset[str | int] = frozenset((*FAILING.codes, *BUSY.codes))
 """Codes of answers that will be others in a while."""
 OF_ALL: frozenset[str | int] = frozenset((*NO_BUCKET.codes, *WRONG_KEY.codes, *KEY_OVER.codes))
 """Codes of answers that are about who asks, when, and of which bucket, so that others would be the same."""
+
+OF_ONE: frozenset[str | int] = frozenset((*TOO_LONG.codes, *TOO_LARGE.codes))
+"""Codes of answers that are about one part, which would have the same one each time."""
 
 
 def codes_of(code: str, status: int) -> tuple[str | int, ...]:

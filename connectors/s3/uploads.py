@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.partskeep import PartsKeep
 from headrace.compiler.component.queuedoutput import QueueOptions
-from headrace.compiler.errors import HeadraceError, Unreachable, class_of
+from headrace.compiler.component.retry import RetryOptions
+from headrace.compiler.delivery import Batch
+from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectkeys import PartNumbers
-from headrace.connectors.s3.objectpart import Declined, ObjectPart, PartSource, Taken
+from headrace.connectors.s3.objectpart import ObjectPart, PartSource, Taken
 from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.partkeeper import DROPPED, PartKeeper
 from headrace.connectors.s3.partsleft import amount, tell_of_the_rest
+from headrace.connectors.s3.refusedparts import RefusedParts
 from headrace.connectors.s3.retries import AT_ONCE, MOST_BYTES, RetryQueue, within
 from headrace.connectors.s3.storelater import StoreLater
+from headrace.connectors.s3.storeoutage import StoreOutage
 from headrace.connectors.s3.unsentfolder import UnsentFile, UnsentFolder, reason
 
 # A pipeline has 3.5 s to end, and 1 s if something else took them.
@@ -43,8 +47,9 @@ class UploadQueue:
     """Sends what it is given until the store has it.
 
     While the store takes nothing, one part is tried at a time, on the backoff. A part that is not
-    taken although others may be is set aside, and parts of an earlier run are sent there from the
-    start: neither holds up others. Whoever gives parts has to look at how much is `held`.
+    taken although others may be is set aside, or given up where it is at fault itself, and parts of an
+    earlier run are tried beside the others from the start: neither holds up others. Whoever gives parts has
+    to look at how much is `held`.
     """
 
     def __init__(
@@ -55,11 +60,13 @@ class UploadQueue:
         numbers: PartNumbers,
         ctx: Context,
         queueing: QueueOptions | None = None,
+        retry: RetryOptions | None = None,
     ) -> None:
         """Take where parts lie that an earlier run has left, and the numbers for parts that need another.
 
         ``keep``: where they are put on the disk. With ``queueing`` they leave the memory then, and where
-        there is no room for what comes the oldest goes, if that is wanted.
+        there is no room for what comes the oldest goes, if that is wanted. With ``retry`` others hear that
+        the output waits, and what an outage has lasted too long for is given up.
         """
         self._frees = queueing is not None
         drops = queueing is not None and queueing.when_full == "drop_oldest"
@@ -70,7 +77,10 @@ class UploadQueue:
             keep, ctx, self.unsent, kept=self._is_kept, drop=self._drop if drops else None
         )
         self._queue: deque[ObjectPart] = deque()
-        self._retries = RetryQueue(self._send_one, self._tell, ctx)
+        bridge = None if retry is None else ctx.bridge_parts(retry.seconds)
+        self._outage = StoreOutage(ctx, bridge)
+        self._refused = RefusedParts(ctx, bridge, self._forget)
+        self._retries = RetryQueue(self._send_one, self._outage, self._refused, ctx)
         self._sources: set[UnsentFile] = set()
         self.work: asyncio.Task[None] | None = None
         """What sends those that are not set aside, as long as there are any."""
@@ -126,7 +136,7 @@ class UploadQueue:
         for part in found:
             self._numbers.note(part.key)
             self.unsent[part] = None
-            self._retries.add(part, is_refused=False)
+            self._retries.add(part)
 
     async def _send_all(self) -> None:
         try:
@@ -150,6 +160,8 @@ class UploadQueue:
 
     async def _send(self, parts: Sequence[ObjectPart]) -> None:
         """Send some parts, and wait before the next try if the store takes nothing."""
+        if self._is_failing:
+            self._outage.tries_again()
         said = await asyncio.gather(*map(self._send_one, parts), return_exceptions=True)
         out: dict[ObjectPart, Unreachable] = {}
         for part, cause in zip(parts, said, strict=True):
@@ -157,19 +169,14 @@ class UploadQueue:
                 case Unreachable():
                     out[part] = cause
                 case Exception():
-                    self._tell(part, cause)
-                    self._keeper.keep([part])
-                    self._retries.add(part, is_refused=True)
-        if 1 < len(out) == len(parts):
-            self._queue.extendleft(reversed(out))
-        else:  # it may be for one of them that the store says no: after others
-            self._queue.extend(out)
+                    await self._retries.refused(part, cause)
+                    self._keeper.keep([] if part.is_over else [part])
         if out:
-            await self._failed(next(iter(out.values())))
+            await self._failed(out, are_all=len(out) == len(parts))
         elif self._is_failing and None in said:
             self._is_failing = False
             self._backoff.reset()
-            self._ctx.reconnected("written to again")
+            self._outage.over("written to again")
 
     async def _send_one(self, part: ObjectPart) -> None:
         if part.is_over:
@@ -178,9 +185,8 @@ class UploadQueue:
         try:
             if await self._is_prepared(part):
                 await self._put(part)
-                self._over(part)
-                if part.source is not None:
-                    part.source.sent(part)
+                self._refused.took(part)
+                self._forget(part)
         finally:
             part.is_on_its_way = False
             if not part.is_held:  # that is enough
@@ -198,8 +204,15 @@ class UploadQueue:
                 )
                 part.key = self._numbers.passed_on(part.key)
 
+    def _forget(self, part: ObjectPart) -> None:
+        """Keep a part no longer that is where it belongs, or is given up."""
+        self._over(part)
+        if part.source is not None:
+            part.source.sent(part)
+
     def _over(self, part: ObjectPart) -> None:
         """Forget a part that nobody needs any more; who is owed for it is told."""
+        self._refused.forget(part)
         part.is_over = True
         del self.unsent[part]
         if part.is_held:
@@ -245,28 +258,29 @@ class UploadQueue:
         self.news.set()
         self.news = asyncio.Event()
 
-    def _tell(self, part: ObjectPart, cause: Exception, seconds: float | None = None) -> None:
-        """Report why a part was not taken, and if nobody answers, in how long they are asked again."""
-        is_told = isinstance(cause, HeadraceError | OSError)
-        told = str(cause) if is_told else f"{type(cause).__name__}: {cause}".rstrip(": ")
-        if isinstance(cause, Unreachable):
-            self._ctx.disconnected(told, seconds, cause.failure)
-            return
-        failure = cause.failure if isinstance(cause, Declined) else class_of(cause)
-        self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}", failure)
-        if part.source is not None and part.source.is_old:
-            self._ctx.warn_once(
-                f"a part in {part.source.place} of --data-dir is not taken, and stays there: {told}"
-            )
+    async def _failed(self, out: dict[ObjectPart, Unreachable], *, are_all: bool) -> None:
+        """Report it, and wait before the next try, unless the pipeline is ending.
 
-    async def _failed(self, cause: Unreachable) -> None:
-        """Report it, and wait before the next try, unless the pipeline is ending."""
-        pause = self._backoff.next()
-        self._ctx.disconnected(str(cause), pause, cause.failure)
+        Where that has lasted too long, the parts are given up.
+        """
+        cause = next(iter(out.values()))
         self._is_failing = True
+        pause = self._outage.pause(cause, self._backoff.next)
+        if pause is None:
+            for part in out:
+                await self._refused.give_up(part, str(cause), cause.failure)
+            return
+        if are_all and len(out) > 1:
+            self._queue.extendleft(reversed(out))
+        else:  # it may be for one of them that the store says no: after others
+            self._queue.extend(out)
         self._keeper.keep([*self.unsent])
         await within(self._ctx.clock, pause, self._hurry.wait())
         self._hurry.clear()
+
+    def put_down(self) -> Iterable[Batch]:
+        """Return the batches of which dead letters are being made, of parts that are here still."""
+        return self._refused.becoming_letters.values()
 
     def make_room(self) -> None:
         """Have less held: what waits is put on the disk now, if it leaves the memory by that."""
@@ -289,8 +303,7 @@ class UploadQueue:
     def _drop(self, part: ObjectPart) -> None:
         """Give up a part that is on the disk."""
         assert part.source is not None
-        self._over(part)
-        part.source.sent(part)
+        self._forget(part)
         self._ctx.lose_count(DROPPED, part.messages, "unavailable", "dropped")
 
     async def finish(self) -> None:

@@ -83,6 +83,11 @@ class OutputReentry(Reentry):
 
     def __init__(self, pipeline: Pipeline, index: int) -> None:
         self._writer = pipeline.parts.writers[index]
+        self._held = [
+            hold
+            for hold in pipeline.parts.holding
+            if (hold.stage, hold.component) == ("output", index)
+        ]
         assert pipeline.parts.letters is not None
         self._letters = pipeline.parts.letters
 
@@ -93,6 +98,12 @@ class OutputReentry(Reentry):
         has_left = self._letters.look_for(delivery.batch, self._note)
         delivery.flow = Several((delivery.flow, Acknowledgement(has_left)))
         self._writer.take(delivery)
+
+    def end(self) -> None:
+        """Have the output hand over what it gathers, as its part."""
+        for each in self._held:
+            if each.release is not None and each.count():
+                each.release()
 
 
 class ChainReentry(Reentry):
