@@ -22,6 +22,9 @@ COMMIT_SECONDS = 1.0
 LAST_COMMIT_SECONDS = 0.5
 """How long a commit may take that everybody waits for, and one before it."""
 
+RELEASE_SECONDS = 0.5
+"""How often what is held is let go of before partitions go: what was on its way may be held by then."""
+
 SETTLING_TURNS = 50
 """Turns of the loop in which the driver lets go of what it fetches, one broker after the other."""
 
@@ -182,12 +185,20 @@ class Member:
             await asyncio.wait([self._committing], timeout=LAST_COMMIT_SECONDS)
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Finish what is out, for a while, and commit it before somebody else begins there."""
+        """Finish what is out, for a while, and commit it before somebody else begins there.
+
+        What is held on purpose is let go of: its time would not be over by then, and all of it would come
+        to somebody else as well.
+        """
         if not revoked:
             return
         with suppress(TimeoutError):
             async with self._ctx.clock.timeout(self._limits.revoke_seconds):
-                await self.offsets.settle()
+                while not self.offsets.is_settled:
+                    self._ctx.release()
+                    with suppress(TimeoutError):
+                        async with self._ctx.clock.timeout(RELEASE_SECONDS):
+                            await self.offsets.settle()
         await self._commit_at_last()
         self.offsets.revoke()
 
