@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import Acknowledgement, Delivery
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery
 from headrace.compiler.runtime.keptqueue import AGAIN_SECONDS, KeptQueue
 from headrace.compiler.runtime.queuedbatch import batch_of_entry, count_of_entry
 from headrace.compiler.runtime.storage import Storage
@@ -37,6 +37,8 @@ class EarlierBatches:
         self._handing: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._is_read = False
+        self.in_hand: Batch | None = None
+        """The batch that was handed on and is in no part yet: it is in the queue still."""
 
     def begin(self, take: Callable[[Delivery], None]) -> None:
         """Begin to hand them on, if there are any."""
@@ -80,10 +82,11 @@ class EarlierBatches:
             self._set_aside(entry, journal)
             return
         batch = await batch_of_entry(entry.payload, self._place.decoding)
-        taken = asyncio.Event()
+        self.in_hand, taken = batch, asyncio.Event()
         custody = Acknowledgement(partial(self._let_go, entry.number, journal))
         take(Delivery(batch, Acknowledgement(taken.set), custody))
         await taken.wait()
+        self.in_hand = None
         journal.have_survived()
 
     def _let_go(self, number: int, journal: Journal) -> None:

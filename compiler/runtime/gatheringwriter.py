@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, Delivery, SharedDebt
 from headrace.compiler.edges import AwaitingSink, GatheringSink, Rest
+from headrace.compiler.errors import FailureClass
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.earlierbatches import EarlierBatches
 from headrace.compiler.runtime.outputs import QueuedWriter
@@ -58,6 +59,19 @@ class GatheringWriter(QueuedWriter):
             custody = SharedDebt(delivery.custody, 1)
             delivery = Delivery(delivery.batch, delivery.flow, custody)
         super().take(delivery)
+
+    def abandon(self) -> int:
+        """End the workers, as any; what is in the queue of an earlier version is not lost by that."""
+        if self._earlier is not None:
+            waiting = [each for each in self._queue if each.batch is not self._earlier.in_hand]
+            self._queue.clear()
+            self._queue += waiting
+        return super().abandon()
+
+    def _left_of(self, batch: Batch) -> tuple[Batch, FailureClass]:
+        if self._earlier is not None and batch is self._earlier.in_hand:
+            return [], "unclear"
+        return super()._left_of(batch)
 
     def queued(self) -> Iterable[Batch]:
         """Return what the sink has still, though it is becoming dead letters."""

@@ -16,26 +16,28 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, FailureClass, HeadraceError, class_of
 from headrace.compiler.runtime.refusalbrake import RefusalBrake
 from headrace.connectors.s3.objectpart import Declined, ObjectPart
-from headrace.connectors.s3.partmessages import messages_of, together
+from headrace.connectors.s3.partmessages import messages_of
 
-TRIES = 5
-"""Tries of a part for which a store has a code that nobody knows, until it is at fault if others pass."""
+SUSPECTED_SECONDS = 60.0
+"""For how long a store has to refuse a part with a code that nobody knows, until it is at fault if others
+pass."""
 
 
 @dataclass(slots=True)
 class Suspicion:
     """A part that is refused, and may be at fault."""
 
-    tries: int
+    since: float
+    """When it was refused first."""
     taken: int
-    """How many parts the store had taken when it refused this one first."""
+    """How many parts the store had taken by then."""
 
 
 class RefusedParts:
     """Knows which parts are at fault themselves.
 
-    A code that is about the part says so at once; any other one when it comes again and again, and the
-    store has taken another part meanwhile. Where as many were given up in a row as may be, and none was
+    A code that is about the part says so at once; any other one when it comes for long, and the store
+    has taken another part meanwhile. Where as many were given up in a row as may be, and none was
     taken, it is hardly the parts: what is refused then waits for somebody.
     """
 
@@ -91,13 +93,13 @@ class RefusedParts:
 
     def _is_at_fault(self, part: ObjectPart, cause: Exception) -> bool:
         """Return whether another try would end as this one, and others do not."""
-        if self._brake.is_on:
+        if self._brake.is_on or not isinstance(cause, Declined):  # else it is a fault of ours
             return False
-        if isinstance(cause, Declined) and cause.is_certain:
+        if cause.is_certain:
             return True
-        suspicion = self._suspected.setdefault(part, Suspicion(0, self._taken))
-        suspicion.tries += 1
-        return suspicion.tries >= TRIES and self._taken > suspicion.taken
+        now = self._ctx.clock.monotonic()
+        suspicion = self._suspected.setdefault(part, Suspicion(now, self._taken))
+        return now - suspicion.since >= SUSPECTED_SECONDS and self._taken > suspicion.taken
 
     async def give_up(self, part: ObjectPart, said: str, failure: FailureClass) -> None:
         """Have the messages of a part be dead letters, or count them as lost; nobody needs it then.
@@ -106,35 +108,33 @@ class RefusedParts:
         """
         was_on_its_way, part.is_on_its_way = part.is_on_its_way, True
         try:
-            if self._ctx.most_refused is None or not await self._put_down(part, said, failure):
-                self._ctx.lose_count(said, part.messages, failure, "batch")
+            done = (
+                0 if self._ctx.most_refused is None else await self._put_down(part, said, failure)
+            )
+            if done < part.messages:
+                self._ctx.lose_count(said, part.messages - done, failure, "batch")
             self._given_up(part)
         finally:
             part.is_on_its_way = was_on_its_way
 
-    async def _put_down(self, part: ObjectPart, said: str, failure: FailureClass) -> bool:
-        """Have its messages be dead letters; return False where they cannot be read back."""
+    async def _put_down(self, part: ObjectPart, said: str, failure: FailureClass) -> int:
+        """Have its messages be dead letters, one after the other; return how many could be read back."""
         content = part.content
         if content is None:
             assert part.source is not None
             try:
                 content = await part.source.content(part)
             except (OSError, ValueError):
-                return False
-        messages = await messages_of(part, content, self._ctx.decoding)
-        if not messages:
-            return False
-        batches = [*together(messages, len(content.beside or content.body))]
-        mine = {id(each): each for each in batches}
-        self.becoming_letters |= mine
-        try:
-            for each in batches:
-                self._ctx.report(BatchFailed(said, failure), each)
-                await asyncio.sleep(0)
-            kept = asyncio.Event()
-            self._ctx.when_kept(kept.set)
-            await kept.wait()
-        finally:
-            for number in mine:
-                self.becoming_letters.pop(number, None)
-        return True
+                return 0
+        count = 0
+        async for batch in messages_of(part, content, self._ctx.decoding):
+            self.becoming_letters[id(batch)] = batch
+            try:
+                kept = asyncio.Event()
+                self._ctx.report(BatchFailed(said, failure), batch)
+                self._ctx.when_kept(kept.set)
+                await kept.wait()
+            finally:
+                del self.becoming_letters[id(batch)]
+            count += len(batch)
+        return count

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.s3.refusedparts import TRIES
+from headrace.connectors.s3.refusedparts import SUSPECTED_SECONDS
 from tests.connectors.test_s3_custody import Ledger
 from tests.doubles import StubContext
 from tests.partsinmemory import PartsInMemory
@@ -198,11 +198,40 @@ async def test_what_nobody_knows_is_tried_again_until_others_were_taken_meanwhil
     await sink.write([3])
     await ctx.clock.sleep(A_WHILE)
 
-    assert alone > TRIES
-    assert letters == []
+    assert (alone > 5, letters) == (True, [])
     assert ctx.letters_of == [[2]]
     assert tries(shop, late) == alone + 1
     assert set(ctx.failures) == {f"{ASIDE}the shop refuses this one", REFUSED}
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_what_nobody_knows_has_to_come_for_a_while_though_others_are_taken():
+    sink, shop, ctx = await opened(None, rotate={"max_rows": 1}, **LETTERS)
+    shop.faulty, shop.is_certain = {FIRST}, False
+
+    for n in (1, 2):
+        await sink.write([n])
+        await ctx.clock.sleep(1)
+    await ctx.clock.sleep(SUSPECTED_SECONDS - 3)
+    during = [*ctx.letters_of]
+    await ctx.clock.sleep(A_WHILE)
+
+    assert (during, ctx.letters_of) == ([], [[1]])
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_a_fault_of_ours_costs_no_part():
+    sink, shop, ctx = await opened(None, rotate={"max_rows": 1}, **LETTERS)
+    shop.faults = [MemoryError() for _ in range(40)]
+
+    for n in range(1, 4):
+        await sink.write([n])
+    await ctx.clock.sleep(2 * A_WHILE)
+
+    assert len(shop.objects) == 3
+    assert (ctx.letters_of, ctx.lost) == ([], {})
     await sink.finish()
 
 
