@@ -20,8 +20,16 @@ _INSERT = "INSERT INTO entries VALUES "
 _INSERT_LARGE = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, zeroblob(?))"
 _DELETE = "DELETE FROM entries WHERE n IN (SELECT value FROM json_each(?))"
 _DELETE_ONE = "DELETE FROM entries WHERE n = ?"
+# What is not taken has a number below 0, of as many digits: so a row that is marked stays where it is. One
+# that needed more room than before would be written anew, with all that is in it.
 _TAKE = "UPDATE entries SET taken = ?1 WHERE n IN (SELECT value FROM json_each(?2)) AND taken <> ?1"
-_INNOCENT = "UPDATE entries SET deaths = 0, taken = 0 WHERE n IN (SELECT value FROM json_each(?))"
+_LEAVE = (
+    "UPDATE entries SET taken = -taken WHERE n IN (SELECT value FROM json_each(?)) AND taken > 0"
+)
+_INNOCENT = (
+    "UPDATE entries SET deaths = 0, taken = CASE WHEN taken > 0 THEN -taken ELSE taken END"
+    " WHERE n IN (SELECT value FROM json_each(?))"
+)
 _NEXT = (
     "UPDATE queues SET next = max(next, given.value) FROM json_each(?) AS given"
     " WHERE queues.id = CAST(given.key AS INTEGER)"
@@ -95,7 +103,10 @@ def delete(run: sqlite3.Connection, rows: Sequence[int]) -> None:
 
 def take(run: sqlite3.Connection, rows: Sequence[int], now: float) -> None:
     """Mark rows as taken at a time, or as not, where that is 0."""
-    run.execute(_TAKE, (int(now), json.dumps(rows)))
+    if now:
+        run.execute(_TAKE, (int(now), json.dumps(rows)))
+    else:
+        run.execute(_LEAVE, (json.dumps(rows),))
 
 
 def go_on_at(run: sqlite3.Connection, nexts: dict[int, int]) -> None:
@@ -173,4 +184,4 @@ def _insert_large(run: sqlite3.Connection, row: NewRow) -> None:
 def _key(row: NewRow, crc: int) -> tuple[object, ...]:
     """Return the columns of a row that come before its body."""
     n, queue, first, count, at = row.key
-    return n, queue, first, count, int(at) if row.is_taken else 0, row.deaths, at, crc
+    return n, queue, first, count, int(at) if row.is_taken else -int(at), row.deaths, at, crc

@@ -78,8 +78,8 @@ _PAGE = (
     f" WHERE queue = ? AND first > ? AND first < ? ORDER BY first LIMIT {ROWS_OF_A_PAGE}"
 )
 _DIED = (
-    "UPDATE entries SET taken = 0, deaths = deaths + coalesce("
-    f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken"
+    "UPDATE entries SET taken = -taken, deaths = deaths + coalesce("
+    f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken > 0"
 )
 _ALONE_IN_ROWS = (
     "SELECT n, first, at, length(body) FROM entries"

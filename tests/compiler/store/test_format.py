@@ -124,6 +124,8 @@ def rows(file: bytes) -> dict[str, list[tuple[object, ...]]]:
         database.deserialize(file[:18] + b"\1\1" + file[20:])  # as if without a log
         made = database.execute("SELECT name, sql FROM sqlite_master").fetchall()
         tables = [name for name, sql in made if sql and sql.startswith("CREATE TABLE")]
+        # The first stores of format 1 had 0 where nothing is taken, and not the time with a minus.
+        database.execute("UPDATE entries SET taken = 0 WHERE taken < 0")
         found = {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
         return {**found, "": made}
 

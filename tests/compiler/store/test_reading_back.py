@@ -9,6 +9,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import READY_BYTES
+from headrace.compiler.store.database import log_of
+from headrace.compiler.store.folder import DATABASE
 from headrace.compiler.store.group import MOST_BYTES
 from headrace.compiler.store.journal import PAGE_BYTES, Journal
 from headrace.compiler.store.openstore import Store
@@ -45,6 +47,29 @@ async def test_a_page_at_a_time_is_in_memory(tmp_path: Path, size: int) -> None:
     row = max(MOST_BYTES + size, size)  # a page has at least one row, and the last one whole
     assert most <= max(READY_BYTES + size, PAGE_BYTES + row)
     assert (journal.entries, journal.bytes) == (0, 0)
+    await store.close()
+
+
+@virtual
+async def test_what_is_marked_as_read_or_as_left_is_not_written_anew(tmp_path: Path) -> None:
+    clock = Clock(asyncio.get_running_loop())
+    store = await Store.open(clock, tmp_path, sync="process", keep_free_bytes=0, reserve_bytes=0)
+    writing = await Journal.open(store, "p", "http", "journal", 2**40)
+    for _ in range(
+        28
+    ):  # the first are handed on at once, as far as there is room for them in memory
+        await writing.append(bytes(200_000)).stored()
+    log = log_of(tmp_path / DATABASE)
+    store._database.checkpoint()
+
+    await writing.close()
+    reading = await Journal.open(store, "p", "http", "journal", 2**40)
+    read = 0
+    while read < reading.entries:
+        read += len(await reading.read())
+    await reading.close()
+
+    assert 0 < log.stat().st_size < 2**20
     await store.close()
 
 
