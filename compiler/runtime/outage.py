@@ -64,7 +64,9 @@ class OutageBridge:
         self._backoff = Backoff(place.random)
         self._since: float | None = None
         """When it began that time would heal, without a word in between."""
-        self._is_on = self._is_lost = self._is_ending = self._has_called = False
+        self.is_on = False
+        """Whether something has failed, and nothing has worked since."""
+        self._is_lost = self._is_ending = self._has_called = False
         self._hurried = asyncio.Event()
         self.waits_for: FailureClass | None = None
         """The class of the failure that it waits for the end of; None: it does not wait."""
@@ -99,7 +101,7 @@ class OutageBridge:
         Raises:
             Exception: the cause, where the outage has lasted too long.
         """
-        self._is_on = True
+        self.is_on = True
         failure = class_of(cause)
         pause = self._acting() if failure == "misconfigured" else self._backing_off(delay)
         if pause is None:
@@ -121,9 +123,9 @@ class OutageBridge:
 
     def over(self) -> None:
         """Note that something worked, and that nothing waits any more."""
-        if not self._is_on:
+        if not self.is_on:
             return  # as for almost every batch
-        self._is_on = False
+        self.is_on = False
         self.worked()
         self._has_called = False
         if self._is_lost:

@@ -96,6 +96,9 @@ class OutputQueue(Writer):
         self._is_up = self._is_away = self._is_ending = False
         """Whether the sink has started; whether nobody was there when something was tried last; and whether
         nothing more is handed out."""
+        self._is_through = False
+        """Whether it is known that nothing is before what comes next: that stays so until something is handed
+        to the output and is not written in the pass."""
         self._moved = asyncio.Event()
         """Set whenever something is written, stored or read."""
         self._to_store = asyncio.Event()
@@ -154,11 +157,15 @@ class OutputQueue(Writer):
 
     def take(self, delivery: Delivery) -> None:
         """Hand it to the output, or have it stored behind what waits for that."""
-        if self._is_up and not (self._in_hand or self._waiting or self._journal.entries):
+        if self._is_through:
             rest = self._inner.begin(delivery)
             if rest is not None:  # else it was written in the pass, as most are
                 item = self._item(delivery)
                 self._inner.go_on(self._in_hand_of(item), rest)
+            return
+        if self._is_up and not (self._in_hand or self._waiting or self._journal.entries):
+            self._is_through = True
+            self.take(delivery)
             return
         item = self._item(delivery)
         if self._may_hand:
@@ -192,6 +199,7 @@ class OutputQueue(Writer):
 
     def _in_hand_of(self, item: QueuedItem) -> Delivery:
         """Return what the output is handed, of an item that it has from now on."""
+        self._is_through = False
         item.is_in_hand = True
         self._in_hand.append(item)
         if item.number is None:

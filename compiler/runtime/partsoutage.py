@@ -23,7 +23,7 @@ class PartsOutage(OutageBridge, PartsBridge):
         return self._acting_seconds()
 
     def ended(self, part: object) -> None:
-        if self._aside.pop(part, None) is not None and not self._aside and not self._is_on:
+        if self._aside.pop(part, None) is not None and not self._aside and not self.is_on:
             self._has_called = False
             self._tell(None, "")
 

@@ -73,20 +73,27 @@ class RetryingSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest | None:
         """Begin to write a batch, unless others wait."""
-        number = self._next
-        self._next += 1
         if self._line or self._starting:
+            number = self._numbered()
             self._parts[number] = PartWritten(batch)
             return self._standing(number)
         try:
             rest = self._begin(batch)
         except Exception as cause:
-            return self._failed(number, batch, cause)
+            return self._failed(self._numbered(), batch, cause)
         if rest is None:
-            self._outage.over()
+            if self._outage.is_on:
+                self._outage.over()
             return None
+        number = self._numbered()
         self._under_way[number] = batch
         return partial(self._end, number, batch, rest)
+
+    def _numbered(self) -> int:
+        """Return the number of what has come now; what is written in the pass needs none."""
+        number = self._next
+        self._next += 1
+        return number
 
     def _write_inline(self, batch: Batch) -> Rest | None:
         assert isinstance(self._sink, InlineSink)

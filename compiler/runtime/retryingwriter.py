@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.compiler.delivery import Batch, Delivery
-from headrace.compiler.edges import Sink
+from headrace.compiler.edges import Rest, Sink
 from headrace.compiler.errors import BatchFailed, FailureClass
 from headrace.compiler.runtime.batchplaces import left_after
 from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -23,6 +23,18 @@ class RetryingWriter(QueuedWriter):
         super().__init__(self._retrying, place)
         self._ahead: Delivery | None = None
         """What is written ahead of what it came behind, to know whether anything passes."""
+
+    def begin(self, delivery: Delivery) -> Rest | None:
+        """Begin to write a delivery, as any writer does; but nothing fails untried."""
+        try:
+            rest = self._retrying.begin(delivery.batch)
+        except Exception as cause:
+            self._failed(cause, delivery.batch)
+            self.place.when_kept(delivery.done)
+            return None
+        if rest is None:
+            delivery.done()
+        return rest
 
     def waiting(self) -> int:
         """Return how many batches are being looked at or written, or wait for that."""
