@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 KEPT_MESSAGES = 8
 """Messages of an arrival that are held on to, decoded, until they are stored and handed on."""
 KEPT_BYTES = 2**20
-"""Of more messages, what is held on to while nothing waits to be read; else they are decoded again then. A
-megabyte takes five in memory, which is about what the caches of a processor hold."""
+"""Of more messages, what is held on to, together with all that waits to be read; what is more is decoded
+again then. A megabyte takes five in memory, which is about what the caches of a processor hold."""
 DECODED_AT_ONCE = 32 * 1024
 """Bytes that are decoded before others may have their turn."""
 SLOW = 8
@@ -129,16 +129,16 @@ class StoredBatches(JournalSource, KeptSource):
                 return None  # it is decoded again when there is room for it
             self._count_large(batch, size)
         elif len(batch) > KEPT_MESSAGES and (
-            self._storing_bytes + size > KEPT_BYTES or self._is_behind
+            self._storing_bytes + self._ready_bytes + size > KEPT_BYTES
         ):
             return None
         return batch
 
     @property
-    def _is_behind(self) -> bool:
-        """Whether something is stored that waits to be read."""
+    def _ready_bytes(self) -> int:
+        """Bytes of what is stored and waits in memory to be read."""
         borrowed = self._kept.borrowed
-        return borrowed is not None and borrowed.journal.has_ready
+        return 0 if borrowed is None else borrowed.journal.ready_bytes
 
     def _count_large(self, batch: DecodedBatch, size: int) -> None:
         """Count a large batch until nothing is left of it."""

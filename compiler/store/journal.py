@@ -138,7 +138,8 @@ class Journal:
         self._ready: deque[StoredEntry] = deque()
         self._deadly = 0
         """How many of those may have ended the process: they are handed out alone."""
-        self._ready_bytes = 0
+        self.ready_bytes = 0
+        """Bytes of those: what is in memory and waits for its reader."""
         self._to_be: dict[int, _RowToBe] = {}
         """What is being stored, by the number of its row."""
         self._alone_rows = 0
@@ -192,11 +193,6 @@ class Journal:
         """The number that the next entry gets."""
         self._count()
         return self._next
-
-    @property
-    def has_ready(self) -> bool:
-        """Whether something is in memory that waits for its reader."""
-        return bool(self._ready)
 
     def has_room_for(self, payload: Payload) -> bool:
         """Return whether so much more may be kept."""
@@ -271,7 +267,7 @@ class Journal:
         coming = [row.payloads for row in self._to_be.values()]
         # As much as a group may have is left, for it is not asked again within one.
         if (
-            self._ready_bytes + sum(sum(map(len, each)) for each in coming)
+            self.ready_bytes + sum(sum(map(len, each)) for each in coming)
             > READY_BYTES - MOST_BYTES
         ):
             return 0
@@ -427,7 +423,7 @@ class Journal:
         else:
             self._stored = row.first + count
             if row.is_taken:
-                self._ready_bytes += size
+                self.ready_bytes += size
                 self._make_ready(row.n, row.first, 0, row.at, row.payloads, made, size)
             else:
                 self._unread += count
@@ -478,7 +474,7 @@ class Journal:
             self._deadly -= 1
         self._out += len(taken)
         self._last = taken[-1].number
-        self._ready_bytes -= sum([len(each.payload) for each in taken])
+        self.ready_bytes -= sum([len(each.payload) for each in taken])
         return taken
 
     def _be_alone(self, *, is_for_good: bool = False) -> None:
@@ -519,7 +515,7 @@ class Journal:
         self._seen = page.last
         for n, number, deaths, at, payloads in page.rows:
             size = sum(map(len, payloads))
-            self._ready_bytes += size
+            self.ready_bytes += size
             self._is_read(known.take(len(payloads), size + WIDTH * len(payloads) + ROW_BYTES))
             self._make_ready(n, number, deaths, at, payloads, repeat(None), size)
         for row in page.damaged:

@@ -33,7 +33,7 @@ async def test_a_page_at_a_time_is_in_memory(tmp_path: Path, size: int) -> None:
         for _ in range(start, min(start + 4_096, count)):
             group = journal.append(payload)
         await group.stored()
-        assert journal._ready_bytes <= READY_BYTES + size
+        assert journal.ready_bytes <= READY_BYTES + size
         assert len(journal._ready) <= READY_ENTRIES
 
     read = most = 0
