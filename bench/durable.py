@@ -17,6 +17,9 @@ from bench.servers import Server
 from bench.table import Row, ratio_row
 
 CONNECTIONS = 64
+BY_ASGI = "?by=asgi"
+"""What a post has in its path that is to be answered by an application. A question mark alone does not do:
+such a post is a plain one, which is answered in the protocol."""
 MOST_ON_TOP = {"process": 0.35, "power": 0.55}
 """What a post of one message may cost on top, as a share of one that an application of ASGI answers: the
 figure that was set when all of them were."""
@@ -65,7 +68,7 @@ def _on_top(effort: Effort) -> Iterator[Row]:
         ):
             posts = min(fitting(each, 1, effort) for each in (ours, plain))
             shares = sorted(
-                (_cost(ours, 1, posts) - _cost(plain, 1, posts)) / _cost(plain, 1, posts, "?")
+                (_cost(ours, 1, posts) - _cost(plain, 1, posts)) / _cost(plain, 1, posts, BY_ASGI)
                 for _ in range(effort.pairs)
             )
         share = shares[len(shares) // 2]
