@@ -97,8 +97,8 @@ class OutputQueue(Writer):
         """Whether the sink has started; whether nobody was there when something was tried last; and whether
         nothing more is handed out."""
         self._is_through = False
-        """Whether it is known that nothing is before what comes next: that stays so until something is handed
-        to the output and is not written in the pass."""
+        """Whether it is known that nothing is before what comes next: that stays so until something is
+        handed to the output and is not written in the pass."""
         self._moved = asyncio.Event()
         """Set whenever something is written, stored or read."""
         self._to_store = asyncio.Event()
