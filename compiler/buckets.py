@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -85,6 +85,22 @@ class Entry(msgspec.Struct, gc=False):
     at: float
 
 
+class KeyedEntries(Protocol):
+    """Entries by key, in the order of the last write: an `OrderedDict`, or what takes its place."""
+
+    def __len__(self) -> int: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __getitem__(self, key: str, /) -> Entry: ...
+    def __setitem__(self, key: str, entry: Any, /) -> None: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __reversed__(self) -> Iterator[str]: ...
+    def get(self, key: str, /) -> Entry | None: ...
+    def move_to_end(self, key: str) -> None: ...
+    def popitem(self, last: bool = True) -> tuple[str, Entry]: ...
+    def items(self) -> Iterable[tuple[str, Entry]]: ...
+    def values(self) -> Iterable[Entry]: ...
+
+
 class Bucket:
     """One bucket. Reading never refreshes a key; only a write does.
 
@@ -105,7 +121,7 @@ class Bucket:
         self.bounds = bounds
         self.evictions = 0
         """How many keys had to go for a new one before they had expired."""
-        self.entries: OrderedDict[str, Entry] = OrderedDict()
+        self.entries: KeyedEntries = OrderedDict()
         # A whole number may be larger than every double; this one is as long as for ever.
         self._idle = math.inf if bounds.idle_seconds is None else min(bounds.idle_seconds, 2**63)
         self._clock = clock
@@ -243,7 +259,8 @@ class Bucket:
 
         Of a million that takes 40 ms; in the order of the last write it would take one or two seconds.
         """
-        return [*dict.keys(self.entries)]
+        entries = self.entries
+        return [*(dict.keys(entries) if isinstance(entries, OrderedDict) else entries)]
 
     def _cutoff(self, now: float) -> float:
         # 8.2 - 3 is less than 5.2: without the half tick an entry would outlive its own second.
@@ -268,15 +285,18 @@ class Bucket:
     def _add(self, key: str, values: dict[str, JsonValue], now: float) -> None:
         """Take in a new key; in a full bucket it takes the place of the oldest."""
         if len(self.entries) >= self.bounds.max_keys:
-            _, oldest = self.entries.popitem(last=False)
-            if oldest.at > self._cutoff(now):  # else it had expired anyway
-                if not self.evictions:
-                    self._warn(
-                        f"bucket '{self.name}' is full (max_keys is {self.bounds.max_keys:,}): from now "
-                        "on each new key takes the place of the one that was written longest ago"
-                    )
-                self.evictions += 1
+            self._make_room(now)
         self.entries[key] = Entry(values, now)
+
+    def _make_room(self, now: float) -> None:
+        _, oldest = self.entries.popitem(last=False)
+        if oldest.at > self._cutoff(now):  # else it had expired anyway
+            if not self.evictions:
+                self._warn(
+                    f"bucket '{self.name}' is full (max_keys is {self.bounds.max_keys:,}): from now "
+                    "on each new key takes the place of the one that was written longest ago"
+                )
+            self.evictions += 1
 
     def _tell(self, writes: Mapping[str, Any]) -> None:
         self._telling.tell(

@@ -134,6 +134,15 @@ def decode_lines(body: bytes) -> list[JsonValue]:
     return _SHALLOW.decode_lines(body)
 
 
+decode_shallow_lines = _PLAIN.decode_lines
+"""Return what `decode_lines` does, of values that are known to nest no deeper than `MAX_DEPTH`.
+
+Raises:
+    ValueError: a line is not JSON.
+    RecursionError: it nests far deeper.
+"""
+
+
 def _decode_exact_lines(body: bytes) -> list[JsonValue]:
     return [_decode_exact_usual(line) for line in body.split(b"\n") if line.strip()]
 

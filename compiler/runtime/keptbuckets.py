@@ -9,25 +9,31 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import parts
 from headrace.compiler.durablebucket import BucketFill, DurableBucket, KeptEntry, KeyChange
-from headrace.compiler.jsontext import Decoding, decode_usual, encode
+from headrace.compiler.runtime.bucketloading import (
+    FIRST_KEYS,
+    MOST_KEYS,
+    LoadedKeys,
+    in_order,
+    pieces,
+    read,
+)
 from headrace.compiler.store.storedrows import BUCKET
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from headrace.compiler.store.bucketrows import BucketChanges, RememberedPage
+    from headrace.compiler.store.bucketrows import BucketChanges
     from headrace.compiler.store.openstore import Store
     from headrace.compiler.store.storedrows import StoredQueue
 
@@ -35,18 +41,6 @@ log = logging.getLogger("headrace.state")
 
 AGAIN_SECONDS = 1.0
 """How often a store is tried that cannot be read, or has no room for a bucket that is new."""
-SORTED_TOGETHER = 5_000
-"""Keys that are sorted at once, roughly: some milliseconds."""
-SAMPLES = 32
-"""Keys of each part that tell where it begins, so that the parts are about as large."""
-
-_EXACTLY = Decoding()
-_EXACTLY.keep_digits(keeps=True)  # as some pipeline had them
-
-
-LoadedKey = tuple[int, str, KeptEntry]
-"""A key as it was on the disk: the number of its last change, the key, what was under it."""
-_NUMBER = itemgetter(0)
 
 
 class KeptBucket:
@@ -100,25 +94,26 @@ class KeptBucket:
         """Take in what is in the store; return the number of its last change."""
         from headrace.compiler.store import buckettables
 
-        loaded: list[LoadedKey] = []
+        loaded: list[LoadedKeys] = []
         after: bytes | None = None
-        seen = 0
+        seen, most = 0, FIRST_KEYS
         began = self._clock.micros_of(0.0)
         while True:
-            page, made = await self._store.read(partial(_read, bucket=id, after=after, began=began))
-            loaded += made
-            seen += len(page.keys) + len(page.damaged)
+            work = partial(read, bucket=id, after=after, most=most, began=began)
+            page = await self._store.read(work)
+            loaded.append(page.loaded)
+            seen += len(page.loaded.keys) + len(page.damaged)
             if page.damaged:
                 await self._set_aside(id, page.damaged)
                 seen -= len(page.damaged)
             if page.is_last:
                 break
-            after = page.last
+            after, most = page.last, page.next_most
         if await self._store.read(partial(buckettables.count, bucket=id)) != seen:
             await self._store.read(_unreachable)  # it is made anew of what can be read
             return await self._load(id)
         await self._restore(loaded)
-        return max(map(_NUMBER, loaded), default=0)
+        return max((max(some.numbers, default=0) for some in loaded), default=0)
 
     async def _set_aside(self, id: int, keys: Sequence[bytes]) -> None:
         from headrace.compiler.store import buckettables
@@ -131,39 +126,33 @@ class KeptBucket:
         with suppress(StoreFailed):  # else it is found again at the next start
             await self._store.write(work)
 
-    async def _restore(self, loaded: Sequence[LoadedKey]) -> None:
+    async def _restore(self, loaded: Sequence[LoadedKeys]) -> None:
         """Fill the bucket in the order in which it was written, with the newest that it may hold."""
         bucket, clock = self.bucket, self._clock
-        most = bucket.bounds.max_keys
-        over = max(0, len(loaded) - most)
+        most, count = bucket.bounds.max_keys, sum(len(some.keys) for some in loaded)
+        over = max(0, count - most)
         expired = crowded = 0
         latest = -float("inf")
+        gone: list[str] = []
         with clock.outside():
             ordered = await asyncio.to_thread(lambda: [*in_order(loaded)])
         now, cutoff = clock.monotonic(), bucket.cutoff()
-        for part in (some for each in ordered for some in parts(each, 1_000)):
-            kept: list[tuple[str, KeptEntry]] = []
-            gone: list[str] = []
-            for _, key, entry in part:
-                # No write is later than now, nor earlier than one before it, whatever the wall clock said.
-                at = entry.at
-                if not latest <= at <= now:
-                    entry.at = at = max(latest, min(at, now))
-                latest = at
-                if at <= cutoff:
-                    expired += 1
-                    gone.append(key)
-                elif over > expired + crowded:
-                    crowded += 1
-                    gone.append(key)
-                else:
-                    kept.append((key, entry))
-            bucket.restore(kept)
-            bucket.forget(gone)
+        for keys, entries in chain.from_iterable(map(pieces, ordered)):
+            ats = _in_time(entries, latest, now)
+            latest = ats[-1]
+            old = bisect(ats, cutoff)
+            expired += old
+            first = old + min(len(ats) - old, max(0, over - expired - crowded))
+            crowded += first - old
+            gone += keys[:first]
+            bucket.restore(dict(zip(keys[first:], entries[first:], strict=True)))
+            await clock.sleep(0)
+        for some in parts(gone, MOST_KEYS):
+            bucket.forget(some)
             await clock.sleep(0)
         if crowded:
             self._warn(
-                f"bucket '{bucket.name}' has {len(loaded) - expired:,} keys in the store and may hold"
+                f"bucket '{bucket.name}' has {count - expired:,} keys in the store and may hold"
                 f" {most:,}: {crowded:,} that were written longest ago are gone"
             )
 
@@ -298,49 +287,16 @@ class StoredFirst:
         self._is_over = True
 
 
-def in_order(loaded: Sequence[LoadedKey]) -> Iterator[list[LoadedKey]]:
-    """Yield keys in parts, in the order of their numbers.
+def _in_time(entries: Sequence[KeptEntry], latest: float, now: float) -> list[float]:
+    """Return when entries were written, in that order.
 
-    Sorted at once, a million would take most of a second, in which nothing else runs.
+    No write is later than now, nor earlier than one before it, whatever the wall clock said.
     """
-    count = max(1, len(loaded) // SORTED_TOGETHER)
-    step = max(1, len(loaded) // (count * SAMPLES))
-    samples = sorted(map(_NUMBER, islice(loaded, 0, None, step)))
-    starts = samples[SAMPLES::SAMPLES]
-    sorted_apart: list[list[LoadedKey]] = [[] for _ in range(len(starts) + 1)]
-    for each in loaded:
-        sorted_apart[bisect(starts, each[0])].append(each)
-    for part in sorted_apart:
-        part.sort(key=_NUMBER)
-        yield part
-
-
-def _read(
-    run: sqlite3.Connection, bucket: int, after: bytes | None, began: int
-) -> tuple[RememberedPage, list[LoadedKey]]:
-    """Read a page of a bucket, on the thread of the store, and make its entries.
-
-    ``began``: the wall time at which the monotonic clock read 0. Units: microseconds since 1970.
-    """
-    from headrace.compiler.store import buckettables
-
-    page = buckettables.page(run, bucket, after)
-    return page, [
-        (number, key, KeptEntry(_decoded(values), (at - began) / 1e6, len(values)))
-        for number, key, at, values in page.keys
-    ]
-
-
-def _decoded(values: bytes) -> dict[str, Any]:
-    """Return values, of which numbers are as they were written: few need what that takes."""
-    try:
-        plain: dict[str, Any] = decode_usual(values)
-        if encode(plain) == values:
-            return plain
-    except ValueError:
-        pass
-    exact: dict[str, Any] = _EXACTLY.decode_shallow(values)
-    return exact
+    ats = [entry.at for entry in entries]
+    if ats[0] < latest or ats[-1] > now or sorted(ats) != ats:
+        for place, entry in enumerate(entries):
+            entry.at = ats[place] = latest = max(latest, min(entry.at, now))
+    return ats
 
 
 def _unreachable(_: sqlite3.Connection) -> None:

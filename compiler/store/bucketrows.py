@@ -49,6 +49,21 @@ class RememberedPage(NamedTuple):
     is_last: bool
 
 
+class JoinedKeys(NamedTuple):
+    """Some keys of a bucket in the order of the keys, joined as it takes least to read them."""
+
+    keys: bytes
+    """The keys, each but the last with a line feed behind it; none has one."""
+    values: bytes
+    """The same of what is under each: checksum, number, time and values."""
+    rows: list[bytes]
+    """The values, one by one."""
+    checksums: list[int]
+    """What the checksum of each should be."""
+    last: bytes
+    """The next ones begin behind this key."""
+
+
 class ChangedBucket(Protocol):
     """Whoever is asked for what has changed as something is committed."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from zlib import crc32
 
 import msgspec
@@ -19,6 +19,7 @@ from headrace.compiler.durablebucket import BucketFill
 from headrace.compiler.store.bucketrows import (
     KEY_BYTES,
     BucketChanges,
+    JoinedKeys,
     RememberedKey,
     RememberedPage,
 )
@@ -40,6 +41,17 @@ _PAGE = (
     f" WHERE bucket = ? AND key > CAST(? AS TEXT) ORDER BY key LIMIT {PAGE_KEYS}"
 )
 _FIRST_PAGE = _PAGE.replace("key >", "key >=")
+_LAST_OF = (
+    "SELECT CAST(key AS BLOB) FROM remembered"
+    " WHERE bucket = ? AND key > CAST(? AS TEXT) ORDER BY key LIMIT 1 OFFSET ?"
+)
+_FIRST_LAST = _LAST_OF.replace("key >", "key >=")
+# One row: the interpreter lock is let go of for each, and taken again.
+_JOINED = (
+    "SELECT count(*), CAST(group_concat(key, x'0A') AS BLOB), CAST(group_concat(value, x'0A') AS BLOB)"
+    " FROM remembered WHERE bucket = ? AND key > CAST(? AS TEXT) AND key <= CAST(? AS TEXT)"
+)
+_FIRST_JOINED = _JOINED.replace("key >", "key >=")
 _ASIDE = (
     "INSERT INTO aside SELECT NULL, bucket, key, NULL, NULL, NULL, value, ?, 'damaged' FROM remembered"
     " WHERE bucket = ? AND key = CAST(? AS TEXT)"
@@ -112,6 +124,35 @@ def page(run: sqlite3.Connection, bucket: int, after: bytes | None) -> Remembere
             pass
         damaged.append(key)
     return RememberedPage(keys, damaged, last, is_last=len(rows) < PAGE_KEYS or last == after)
+
+
+def joined(
+    run: sqlite3.Connection, bucket: int, after: bytes | None, most: int
+) -> JoinedKeys | None:
+    """Return so many keys of a bucket behind one of them, or its first, as they are: nothing is checked.
+
+    None: there are too few, or they cannot be told from each other, and `page` has them.
+    """
+    first = after or b""
+    is_first = after is None
+    [last] = run.execute(
+        _FIRST_LAST if is_first else _LAST_OF, (bucket, first, most - 1)
+    ).fetchone() or [None]
+    if last is None or (last <= first and not is_first):  # of what is damaged it may be any
+        return None
+    try:
+        found = run.execute(_FIRST_JOINED if is_first else _JOINED, (bucket, first, last))
+        count, names, values = found.fetchone()
+    except sqlite3.DataError:  # longer than SQLite lets a text be
+        return None
+    if names is None or values is None:
+        return None
+    keys, rows = names.split(b"\n"), values.split(b"\n")
+    if len(keys) != count or len(rows) != count or keys[-1] != last:
+        return None
+    rests = [row.partition(b" ")[2] for row in rows]
+    crcs = [*map(crc32, rests, map(crc32, keys, repeat(_salt(bucket))))]
+    return JoinedKeys(names, values, rows, crcs, last)
 
 
 def pages(run: sqlite3.Connection, bucket: int) -> Iterator[RememberedPage]:
