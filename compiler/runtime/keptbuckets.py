@@ -41,6 +41,8 @@ log = logging.getLogger("headrace.state")
 
 AGAIN_SECONDS = 1.0
 """How often a store is tried that cannot be read, or has no room for a bucket that is new."""
+TOLD_SECONDS = 5.0
+"""How long is waited for a bucket until that is told."""
 
 
 class KeptBucket:
@@ -59,8 +61,19 @@ class KeptBucket:
 
     async def open(self) -> None:
         """Fill the bucket with what is in the store, as soon as that can be read, or it is given up."""
-        while not self._is_given_up and not await self._opened():
-            await self._clock.sleep(AGAIN_SECONDS)
+        telling = self._clock.call_later(TOLD_SECONDS, self._tell_waiting)
+        try:
+            while not self._is_given_up and not await self._opened():
+                await self._clock.sleep(AGAIN_SECONDS)
+        finally:
+            telling.cancel()
+
+    def _tell_waiting(self) -> None:
+        """Say what a start, or a revert, waits for."""
+        store, name = self._store, self.bucket.name
+        fails = store.state == "failing"
+        why = f"the store fails ({store.why})" if fails else "it is still being read"
+        self._warn(f"bucket '{name}' is waited for, and what is started with it as well: {why}")
 
     async def _opened(self) -> bool:
         try:
@@ -206,6 +219,10 @@ class KeptBuckets:
         """Take who is told what was not taken in."""
         self._clock, self._warn = clock, warn
         self._kept: dict[DurableBucket, KeptBucket] = {}
+        self._counted: dict[int, BucketFill] = {}
+        """How much was in each bucket that nobody had, when that was counted, by its id."""
+        self._counted_at = 0, 0
+        """What had failed, or was damaged, by then."""
 
     async def become(self, store: Store, buckets: Buckets) -> None:
         """Have exactly the durable ones of some buckets be open.
@@ -221,6 +238,9 @@ class KeptBuckets:
                 for bucket, kept in gone
             )
         )
+        for _, kept in gone:
+            if kept.id is not None:
+                self.count_again(kept.id)
         for bucket in wanted:
             if bucket not in self._kept:
                 kept = self._kept[bucket] = KeptBucket(store, bucket, self._clock, self._warn)
@@ -237,18 +257,28 @@ class KeptBuckets:
         self._kept.clear()
 
     async def left_in(self, store: Store, listed: Sequence[StoredQueue]) -> dict[int, BucketFill]:
-        """Return how much is in each bucket that nobody has, by its id: all of it is read for that.
+        """Return how much is in each bucket that nobody has, by its id.
+
+        All of it is read for that, once: nobody writes it, until a database is made anew.
 
         Raises:
             StoreFailed: it cannot be read.
         """
         from headrace.compiler.store import buckettables
 
-        return {
-            each.id: await store.read(partial(buckettables.fill, bucket=each.id))
-            for each in listed
-            if each.kind == BUCKET and self.of(each.id) is None
-        }
+        troubles = store.failures, store.damaged
+        before = self._counted if troubles == self._counted_at else {}
+        self._counted, self._counted_at = {}, troubles
+        for each in listed:
+            if each.kind == BUCKET and self.of(each.id) is None:
+                if (kept := before.get(each.id)) is None:
+                    kept = await store.read(partial(buckettables.fill, bucket=each.id))
+                self._counted[each.id] = kept
+        return self._counted.copy()
+
+    def count_again(self, id: int) -> None:
+        """Have a bucket be counted anew that nobody has: it is not what it was."""
+        self._counted.pop(id, None)
 
     def of(self, id: int) -> DurableBucket | None:
         """Return the bucket that has a place in the store; None: nobody has it."""

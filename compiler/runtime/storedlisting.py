@@ -131,6 +131,8 @@ class StoredListing:
             bucket = self._buckets.of(id)
             used = gone.pipeline if bucket is None else bucket.name
             raise StoredInUse(id, used, is_bucket=bucket is not None) from cause
+        finally:
+            self._buckets.count_again(id)
         self._is_listed = False
         if gone.kind == BUCKET:
             log.info("discarded what was left over of bucket '%s'", gone.target)

@@ -21,9 +21,11 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.config.storesettings import StoreSettings
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch
+from headrace.compiler.durablebucket import BucketFill
 from headrace.compiler.errors import Refused, StoredInUse
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.revert.reverting import NotReverted, Target
+from headrace.compiler.store import buckettables
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.storedrows import Changes
 from headrace.connectors.http import HttpInput
@@ -210,6 +212,36 @@ async def test_one_that_is_gone_is_left_over_until_it_is_declared_again(tmp_path
     async with engine_with(tmp_path, machines=DURABLE) as it:
         assert held(it) == again == {"a": {"n": 1}}
     assert left["", True] == 1
+
+
+@virtual
+async def test_one_that_is_left_over_is_counted_once_and_again_when_it_was_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    fill = buckettables.fill
+
+    def counting(run: sqlite3.Connection, bucket: int) -> BucketFill:
+        counted.append(bucket)
+        return fill(run, bucket)
+
+    monkeypatch.setattr(buckettables, "fill", counting)
+    gone, back = (
+        Target(Program(()), {}),
+        Target(Program((remembering(),), {"machines": DURABLE}), {}),
+    )
+    async with engine_with(tmp_path, remembering(), machines=DURABLE) as it:
+        await post(it, {"m": "a", "n": 1})
+        await it.revert(gone)
+        first = (await kept(it))["", True]
+        await it.revert(Target(Program((pipeline("other", [HttpInput.load({})], [], []),), {}), {}))
+        again = (await kept(it))["", True], len(counted)
+        await it.revert(back)
+        await post(it, {"m": "b", "n": 1})
+        await it.revert(gone)
+        last = (await kept(it))["", True]
+
+    assert (first, again, last, len(counted)) == (1, (1, 1), 2, 2)
 
 
 @promise("delivery.bucket.gone")

@@ -14,7 +14,7 @@ from headrace.compiler.buckets import Bounds
 from headrace.compiler.durablebucket import TOGETHER, DurableBucket
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.store.database import Database
-from headrace.compiler.store.storedrows import Changes
+from headrace.compiler.store.storedrows import Changes, StoredQueue
 from tests.compiler.bucketed import write
 from tests.compiler.remembering import BEGIN, clock_at, contents, declared, opened, stored
 from tests.compiler.store.killed import kill
@@ -22,6 +22,10 @@ from tests.promises import promise
 from tests.virtual import virtual
 
 DAY = timedelta(days=1)
+STILL = (
+    "bucket 'machines' is waited for, and what is started with it as well:"
+    " the store fails (it cannot be written: disk I/O error)"
+)
 
 
 async def filled(folder: Path, *keys: str) -> None:
@@ -391,4 +395,29 @@ async def test_a_database_that_is_made_anew_gets_all_of_it_again(
     store = await opened(tmp_path)
 
     assert sorted(keys_of(await declared(store))) == ["a", "b", "c", "d"]
+    await store.close()
+
+
+@pytest.mark.parametrize(("fails", "said"), [(4, []), (7, [STILL])])
+@virtual
+async def test_what_is_waited_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: float, said: list[str]
+) -> None:
+    await filled(tmp_path, "a")
+    clock = clock_at()
+    store = await opened(tmp_path, clock)
+    queue, until = Database.queue, clock.monotonic() + fails
+
+    def failing(self: Database, *key: str) -> StoredQueue:
+        if clock.monotonic() < until:
+            raise sqlite3.OperationalError("disk I/O error")
+        return queue(self, *key)
+
+    monkeypatch.setattr(Database, "queue", failing)
+    told: list[str] = []
+
+    bucket = await declared(store, clock, told=told)
+    await clock.sleep(10)
+
+    assert (keys_of(bucket), told) == (["a"], said)
     await store.close()
