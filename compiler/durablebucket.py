@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -20,10 +20,10 @@ from headrace.compiler.jsontext import encode
 
 log = logging.getLogger("headrace.state")
 
-DIVIDED_FROM = 100_000
-"""How many keys a bucket may have at least that is in small mappings: one of fewer grows in 10 ms."""
-TOGETHER = 4_096
-"""Keys of one commit."""
+DIVIDED_FROM = 30_000
+"""How many keys a bucket may have at least that is in small mappings: one of fewer grows in 2 ms."""
+TOGETHER = 2_048
+"""Keys that are taken at once, which takes 2 to 3 ms: a commit may have several times as many."""
 TOGETHER_BYTES = 2**20
 """The same in bytes of their values, but for the last one of them."""
 
@@ -43,6 +43,15 @@ KeyChange = tuple[str, int, int, bytes | None]
 """What has become of a key: the key, the number of the change, which is higher than those of all before it,
 when it was written in microseconds since 1970, and its values as JSON, None: it is gone. No class: of one,
 a million objects take longer to make than what is in them."""
+
+
+class TakenKeys(list[KeyChange]):
+    """What has become of some keys."""
+
+    def __init__(self, changes: list[KeyChange], size: int) -> None:
+        """Take how many bytes names and values have."""
+        super().__init__(changes)
+        self.bytes = size
 
 
 MOST_UNTAKEN = 16_384
@@ -93,6 +102,12 @@ class DurableBucket(Bucket):
         many are on the disk."""
         self._after: deque[tuple[int, Callable[[], None]]] = deque()
         """What is done when so many are."""
+        self._again: Iterator[list[str]] | None = None
+        """What is to be written again and is not noted yet."""
+        self._again_number = 0
+        """The number of the last of it that is."""
+        self._after_all: list[Callable[[], None]] = []
+        """What is done when all of that is on the disk."""
         self._tell_changed: Callable[[], object] = lambda: None
         self._is_told = False
 
@@ -126,13 +141,18 @@ class DurableBucket(Bucket):
         """Have keys be deleted on the disk that were not taken in."""
         self._note(keys)
 
-    def take(self) -> list[KeyChange]:
-        """Return what has changed, as much as is written at once; it ends with `stored` or `put_back`."""
+    def take(self, most: int = TOGETHER) -> TakenKeys:
+        """Return what has changed, so many keys at most.
+
+        All that was taken since ends together, with `stored` or `put_back`.
+        """
+        self._note_again(most)
         taken: list[KeyChange] = []
-        size, grown = 0, 0
+        size = room = grown = 0
         changed, began = self._changed, self._clock.micros_of(0.0)
         find: Callable[[str], KeptEntry | None] = self.entries.get  # type: ignore[assignment]
-        for key, number in islice(changed.items(), TOGETHER):
+        last, at = 0.0, began
+        for key, number in islice(changed.items(), most):
             entry = find(key)
             if entry is None:
                 self._never_there.discard(key)
@@ -140,7 +160,9 @@ class DurableBucket(Bucket):
                 taken.append((key, number, 0, None))
                 continue
             entry.is_on_disk = True
-            at = began + round(entry.at * 1e6)
+            if entry.at != last:  # many are written at one moment
+                last = entry.at
+                at = began + round(last * 1e6)
             try:
                 values = encode(entry.values)
             except (ValueError, TypeError, RecursionError) as cause:
@@ -152,6 +174,7 @@ class DurableBucket(Bucket):
             length = len(values)
             grown += length - entry.size
             size += length
+            room += len(key)
             entry.size = length
             taken.append((key, number, at, values))
             if size >= TOGETHER_BYTES:
@@ -163,8 +186,9 @@ class DurableBucket(Bucket):
             for each in taken:
                 del changed[each[0]]
         self._is_told = False
-        self._untaken, self._taken = 0, len(taken)
-        return taken
+        self._untaken = 0
+        self._taken += len(taken)
+        return TakenKeys(taken, size + room)
 
     def stored(self, taken: Collection[KeyChange]) -> None:
         """Take note that changes are on the disk; have done what waits for them."""
@@ -176,7 +200,7 @@ class DurableBucket(Bucket):
                 action()
             except Exception:  # a reader's fault must not become the disk's
                 log.exception("bucket '%s': what waited for the disk broke", self.name)
-        if self._changed:
+        if self._changed or self._again is not None:
             self._tell_once()
 
     def put_back(self, taken: Iterable[KeyChange]) -> None:
@@ -192,12 +216,33 @@ class DurableBucket(Bucket):
         self._changed = back | self._changed
         self._noted = self._stored + len(self._changed)
         self._after = deque((self._noted, action) for _, action in self._after)
-        if self._changed:
+        if self._changed or self._again is not None:
             self._tell_once()
 
     def change_all(self) -> None:
-        """Have all that it holds be written again."""
-        self._note([*self.entries])
+        """Have all that it holds be written again, some with each commit.
+
+        It is numbered as if it were noted now: what is written meanwhile was written later.
+        """
+        self._again, self._again_number = self.entries.unwritten(), self._number
+        self._number += len(self.entries)
+        self._note_again(len(self._changed) + 1)
+        if not self._is_told:
+            self._tell_once()
+
+    def _note_again(self, most: int) -> None:
+        """Note what is to be written again, until there is enough for a commit."""
+        changed = self._changed
+        while self._again is not None and len(changed) < most:
+            if (keys := next(self._again, None)) is None:
+                self._again = None
+                self._after += [(self._noted, action) for action in self._after_all]
+                self._after_all.clear()
+                return
+            before, first = len(changed), self._again_number + 1
+            self._again_number += len(keys)
+            changed.update(zip(keys, range(first, first + len(keys)), strict=True))
+            self._noted += len(changed) - before
 
     def fill(self) -> BucketFill:
         """Return how much is kept, as if all that has changed were on the disk."""
@@ -208,12 +253,14 @@ class DurableBucket(Bucket):
     @property
     def is_stored(self) -> bool:
         """Whether all that has changed until now is on the disk."""
-        return self._stored == self._noted
+        return self._stored == self._noted and self._again is None
 
     def when_stored(self, action: Callable[[], None]) -> None:
         """Do something when all that has changed until now is on the disk: at once, if it is."""
         if self.is_stored:
             action()
+        elif self._again is not None:
+            self._after_all.append(action)
         else:
             self._after.append((self._noted, action))
 
@@ -294,3 +341,7 @@ class _Entries(OrderedDict[str, Entry]):
     def take_in(self, entries: dict[str, KeptEntry]) -> None:
         """Put in keys that are new, in their order, as the last ones."""
         self.update(entries)
+
+    def unwritten(self) -> Iterator[list[str]]:
+        """Yield the keys in their order, all of them: take them at once."""
+        return iter([[*self]])

@@ -55,7 +55,7 @@ class KeptBucket:
         self.id: int | None = None
         """Its number among what is stored; None: the disk has had no room for that yet."""
         self._store, self._clock = store, clock
-        self._taken: Sequence[KeyChange] = ()
+        self._taken: list[KeyChange] = []
         self._opening: asyncio.Task[None] | None = None
         self._is_given_up = False
 
@@ -71,8 +71,8 @@ class KeptBucket:
     def _tell_waiting(self) -> None:
         """Say what a start, or a revert, waits for."""
         store, name = self._store, self.bucket.name
-        fails = store.state == "failing"
-        why = f"the store fails ({store.why})" if fails else "it is still being read"
+        fails = store.condition.state == "failing"
+        why = f"the store fails ({store.condition.why})" if fails else "it is still being read"
         self._warn(f"bucket '{name}' is waited for, and what is started with it as well: {why}")
 
     async def _opened(self) -> bool:
@@ -169,17 +169,18 @@ class KeptBucket:
                 f" {most:,}: {crowded:,} that were written longest ago are gone"
             )
 
-    def gather(self) -> BucketChanges:
-        """Return what has changed, as much as may be committed at once."""
+    def gather(self, most: int) -> BucketChanges:
+        """Return what has changed, so many keys at most."""
         from headrace.compiler.store.bucketrows import BucketChanges
 
         assert self.id is not None
-        self._taken = self.bucket.take()
-        return BucketChanges(self.id, self._taken)
+        taken = self.bucket.take(most)
+        self._taken += taken
+        return BucketChanges(self.id, taken, taken.bytes)
 
     def ended(self, cause: StoreFailed | None) -> None:
         """Hear that what was gathered is on the disk, or why it is not."""
-        taken, self._taken = self._taken, ()
+        taken, self._taken = self._taken, []
         if cause is None:
             self.bucket.stored(taken)
         else:
@@ -266,7 +267,7 @@ class KeptBuckets:
         """
         from headrace.compiler.store import buckettables
 
-        troubles = store.failures, store.damaged
+        troubles = store.condition.failures, store.condition.damaged
         before = self._counted if troubles == self._counted_at else {}
         self._counted, self._counted_at = {}, troubles
         for each in listed:

@@ -18,15 +18,16 @@ class BucketChanges(NamedTuple):
     bucket: int
     """Its number among the queues."""
     keys: Sequence[KeyChange]
+    bytes: int
+    """How many bytes are written, roughly."""
 
-    @property
-    def bytes(self) -> int:
-        """How many bytes are written, roughly."""
-        return sum(
-            len(key) + len(values) + KEY_BYTES
-            for key, _, _, values in self.keys
-            if values is not None
-        )
+    @classmethod
+    def together(cls, parts: Sequence[BucketChanges]) -> BucketChanges:
+        """Return several changes of a bucket as one: of a key that came again the last one counts."""
+        if len(parts) == 1:
+            return parts[0]
+        latest = {each[0]: each for part in parts for each in part.keys}
+        return cls(parts[0].bucket, [*latest.values()], sum(part.bytes for part in parts))
 
     @property
     def is_new(self) -> bool:
@@ -67,8 +68,8 @@ class JoinedKeys(NamedTuple):
 class ChangedBucket(Protocol):
     """Whoever is asked for what has changed as something is committed."""
 
-    def gather(self) -> BucketChanges:
-        """Return what has changed, as much as may be committed at once."""
+    def gather(self, most: int) -> BucketChanges:
+        """Return what has changed, so many keys at most."""
 
     def ended(self, cause: StoreFailed | None) -> None:
         """Hear that it is committed, or why it is not: then it is asked for again."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.compiler.store.bucketrows import ChangedBucket
+from headrace.compiler.clock import Clock
+from headrace.compiler.durablebucket import TOGETHER
+from headrace.compiler.store.bucketrows import BucketChanges, ChangedBucket
 from headrace.compiler.store.group import MOST_BYTES, MOST_ENTRIES
 from headrace.compiler.store.storedrows import Changes
 
@@ -10,7 +12,8 @@ from headrace.compiler.store.storedrows import Changes
 class ChangedBuckets:
     """Those that are open, and whether something has changed in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._buckets: dict[ChangedBucket, bool] = {}
 
     @property
@@ -30,8 +33,11 @@ class ChangedBuckets:
         """Take note that something has changed in a bucket."""
         self._buckets[bucket] = True
 
-    def gather(self, changes: Changes) -> list[ChangedBucket]:
-        """Take what has changed, of one after the other, as much as is written at once; return of which."""
+    async def gather(self, changes: Changes) -> list[ChangedBucket]:
+        """Take what has changed, of one after the other, as much as is written at once; return of which.
+
+        Of much in one bucket some is taken at a time: others have their turn meanwhile.
+        """
         gathered: list[ChangedBucket] = []
         keys = size = 0
         for bucket in [each for each, has_changed in self._buckets.items() if has_changed]:
@@ -39,10 +45,17 @@ class ChangedBuckets:
                 break
             del self._buckets[bucket]
             self._buckets[bucket] = False  # behind all others
-            taken = bucket.gather()
-            keys, size = keys + len(taken.keys), size + taken.bytes
-            changes.remembered.append(taken)
             gathered.append(bucket)
+            parts: list[BucketChanges] = []
+            while bucket in self._buckets:
+                self._buckets[bucket] = False
+                taken = bucket.gather(min(TOGETHER, MOST_ENTRIES - keys))
+                keys, size = keys + len(taken.keys), size + taken.bytes
+                parts.append(taken)
+                if len(taken.keys) < TOGETHER or keys >= MOST_ENTRIES or size >= MOST_BYTES:
+                    break
+                await self._clock.sleep(0)
+            changes.remembered.append(BucketChanges.together(parts))
         return gathered
 
     def begin_anew(self) -> None:

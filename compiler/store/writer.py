@@ -53,7 +53,7 @@ class StoreWriter:
         self.clock, self.condition = clock, condition
         self._medium = medium
         self.in_use = QueuesInUse()
-        self.buckets = ChangedBuckets()
+        self.buckets = ChangedBuckets(clock)
         self.under_way: set[int] = set()
         """The rows that are handed out, or about to be."""
         self.gone_along: set[int] = set()
@@ -338,7 +338,7 @@ class StoreWriter:
         for row, queue, next in group.rows_along():
             changes.rows_along.append(row)
             changes.nexts[queue] = next
-        buckets = self.buckets.gather(changes) if self.condition.state == "open" else []
+        buckets = await self.buckets.gather(changes) if self.condition.state == "open" else []
         try:
             seconds = await self.run(partial(self._timed, changes))
         except Exception as cause:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from headrace.compiler import dividedentries, durablebucket
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.durablebucket import MOST_UNTAKEN, DurableBucket, KeyChange
 from tests.compiler.remembering import clock_at
@@ -83,3 +86,51 @@ async def test_so_it_is_where_what_deletes_it_could_not_be_written() -> None:
     deleted = {key for key, _, _, values in taken(bucket) if values is None}
 
     assert {"a", "b"} <= deleted
+
+
+@pytest.mark.parametrize("divided", [False, True])
+@virtual
+async def test_what_is_written_again_comes_in_parts_and_in_the_order_of_the_writes(
+    monkeypatch: pytest.MonkeyPatch, divided: bool
+) -> None:
+    monkeypatch.setattr(dividedentries, "KEYS_OF_A_PART", 3)
+    monkeypatch.setattr(durablebucket, "DIVIDED_FROM", 0 if divided else 100)
+    bucket = small(10)
+    write(bucket, *"abcdefghij")
+    taken(bucket)
+    write(bucket, "b")
+    waited: list[str] = []
+    bucket.change_all()
+    bucket.when_stored(lambda: waited.append("stored"))
+    disk: dict[str, int] = {}
+    sizes: list[int] = []
+
+    while some := bucket.take(4):
+        assert not waited
+        disk |= {key: number for key, number, _, values in some if values is not None}
+        for key in (key for key, _, _, values in some if values is None):
+            disk.pop(key, None)
+        sizes.append(len(some))
+        bucket.stored(some)
+        if len(sizes) == 1:
+            write(bucket, "c", "j")  # one that was written again, and one that was not
+        if len(sizes) == 2:
+            write(bucket, "new")  # for which the oldest has to go
+
+    assert sorted(disk, key=lambda key: disk[key]) == [*bucket.entries]
+    assert [*bucket.entries] == [*"defghi", "b", "c", "j", "new"]
+    bucket.stored(bucket.take())
+    assert (waited, bucket.is_stored, max(sizes)) == (["stored"], True, 4)
+
+
+@virtual
+async def test_of_a_large_bucket_that_is_written_again_little_is_noted_at_once() -> None:
+    bucket = small(100_000)
+    for start in range(0, 100_000, 10_000):
+        write(bucket, *map(str, range(start, start + 10_000)))
+    taken(bucket)
+
+    bucket.change_all()
+
+    assert len(bucket._changed) <= dividedentries.KEYS_OF_A_PART
+    assert sorted(key for key, *_ in taken(bucket)) == sorted(bucket.entries)

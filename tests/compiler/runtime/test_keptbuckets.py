@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
 from contextlib import closing
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.durablebucket import TOGETHER, DurableBucket
+from headrace.compiler.durablebucket import TOGETHER, DurableBucket, TakenKeys
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.store.database import Database
+from headrace.compiler.store.group import MOST_ENTRIES
 from headrace.compiler.store.storedrows import Changes, StoredQueue
 from tests.compiler.bucketed import write
 from tests.compiler.remembering import BEGIN, clock_at, contents, declared, opened, stored
@@ -112,10 +114,49 @@ async def test_what_is_too_much_for_one_commit_goes_with_several(tmp_path: Path)
     store = await opened(tmp_path)
     bucket = await declared(store, max_keys=20_000)
     before = store.commits
-    bucket.merge({f"m{number}": {"n": number} for number in range(2 * TOGETHER + 1)})
+    bucket.merge({f"m{number}": {"n": number} for number in range(2 * MOST_ENTRIES + 1)})
     await stored(bucket)
     assert store.commits == before + 3
     await store.close()
+    store = await opened(tmp_path)
+
+    assert contents(await declared(store, max_keys=20_000)) == contents(bucket)
+    await store.close()
+
+
+@pytest.mark.parametrize("ended", ["killed", "failed once"])
+@virtual
+async def test_what_is_written_as_much_is_taken_is_on_the_disk_as_it_was_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    take, commit = DurableBucket.take, Database.commit
+    sizes: list[int] = []
+    fails = [ended == "failed once"]
+
+    def noted(self: DurableBucket, most: int) -> TakenKeys:
+        taken = take(self, most)
+        sizes.append(len(taken))
+        if sizes == [TOGETHER]:
+            asyncio.get_running_loop().call_soon(lambda: write(bucket, "m0", "new"))
+        return taken
+
+    def failing(self: Database, changes: Changes) -> None:
+        if fails[0] and changes.remembered:
+            fails[0] = False
+            raise sqlite3.OperationalError("disk I/O error")
+        commit(self, changes)
+
+    store = await opened(tmp_path)
+    bucket = await declared(store, max_keys=20_000)
+    before = store.commits
+    monkeypatch.setattr(DurableBucket, "take", noted)
+    monkeypatch.setattr(Database, "commit", failing)
+    bucket.merge({f"m{number}": {"n": number} for number in range(TOGETHER + 10)})
+    await stored(bucket)
+    await clock_at().sleep(3)
+    if ended == "killed":
+        assert (sizes, store.commits) == ([TOGETHER, 12], before + 1)
+    kill(store)
     store = await opened(tmp_path)
 
     assert contents(await declared(store, max_keys=20_000)) == contents(bucket)

@@ -8,11 +8,11 @@ it.
 
 from __future__ import annotations
 
-from headrace.compiler import durablebucket
 from headrace.compiler.durablebucket import DurableBucket
 from headrace.web.commands.cli import main
 
 if __name__ == "__main__":
-    durablebucket.TOGETHER = 1
+    take = DurableBucket.take
+    DurableBucket.take = lambda self, most=1: take(self, 1)  # type: ignore[method-assign]
     DurableBucket.is_stored = True  # type: ignore[method-assign, assignment]
     main()
