@@ -22,7 +22,31 @@ from tests.services.programs import program
 
 PICTURES = Path(__file__).parent.parent.parent / "build" / "pictures"
 """Where the pictures of a run are kept."""
-ARGUMENTS = ("--no-sandbox", "--disable-dev-shm-usage", "--font-render-hinting=none")
+# What drops down from an address bar is a page, and each window loads two: as much work as the console. The
+# browser takes the last list of features alone, so those that Playwright turns off are in ours as well.
+FEATURES_OFF = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AimEnabled",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--font-render-hinting=none",
+    f"--disable-features={','.join(FEATURES_OFF)}",
+)
 # A violation of the policy is an event of the document, and a word in the console.
 _TELL = """
 addEventListener("securitypolicyviolation", (event) =>

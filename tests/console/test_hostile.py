@@ -27,21 +27,17 @@ NAMES = {
     "wide": "\N{ARABIC LIGATURE BISMILLAH AR-RAHMAN AR-RAHEEM}" * 200,
 }
 LONG = "W" * 20_000
+LISTS = ((), ("failures",), ("state",), ("connections",), ("save",), ("revert",), ("wall",))
+"""Screens on which all of them stand."""
 SCREENS = (
-    (),
     *(("p", "{}", tab) for tab in ("live", "stages", "failures", "history")),
-    ("failures",),
-    ("state",),
     ("state", "{}"),
-    ("connections",),
     ("edit", "{}"),
     ("edit", "{}", "review"),
     ("dryrun", "{}"),
-    ("save",),
-    ("revert",),
-    ("wall",),
     ("p", "{} is not there"),
 )
+"""Those of one alone."""
 RAN = "addEventListener('click', () => {}); window.alert = () => console.error('it was run');"
 # A mark that changes the direction of what follows ends where its element does, or stands alone in a block.
 ESCAPING = """() => {
@@ -62,43 +58,50 @@ ESCAPING = """() => {
 }"""
 
 
-@pytest.fixture(params=NAMES.values(), ids=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    """Give one name for all that has one."""
-    given: str = request.param
+def pipelines(name: str) -> list[Any]:
+    """Return two pipelines in which a pipeline, a bucket, fields and a connection are named so."""
+    copy = {"type": "copy", "from": f"missing {name}".replace(".", ""), "as": "x"}
+    return [
+        {
+            "id": name,
+            "inputs": [HTTP],
+            "state": {"bucket": name, "key": "k"},
+            "transforms": [{"type": "remember", "remember": [{"field": "v", "as": name}]}],
+            "outputs": [{"type": "file", "connection": name, "path": "p"}],
+        },
+        {
+            "id": f"reads {name}",
+            "inputs": reads(name),
+            "transforms": [{"type": "map", "on_missing": "error", "mappings": [copy]}],
+            "outputs": [],
+        },
+    ]
+
+
+@pytest.fixture(params=[[*NAMES.values()]], ids=["all"])
+def names(request: pytest.FixtureRequest) -> list[str]:
+    """Give the names that something has."""
+    given: list[str] = request.param
     return given
 
 
 @pytest.fixture
-def config(name: str) -> Any:
-    """Name a pipeline, a bucket, fields and a connection so."""
-    copy = {"type": "copy", "from": f"missing {name}".replace(".", ""), "as": "x"}
+def config(names: list[str]) -> Any:
+    """Have all that has a name, by each of them."""
     return {
-        "state": {name: {"max_keys": 10}},
-        "pipelines": [
-            {
-                "id": name,
-                "inputs": [HTTP],
-                "state": {"bucket": name, "key": "k"},
-                "transforms": [{"type": "remember", "remember": [{"field": "v", "as": name}]}],
-                "outputs": [{"type": "file", "connection": name, "path": "p"}],
-            },
-            {
-                "id": f"reads {name}",
-                "inputs": reads(name),
-                "transforms": [{"type": "map", "on_missing": "error", "mappings": [copy]}],
-                "outputs": [],
-            },
-        ],
+        "state": {name: {"max_keys": 10} for name in names},
+        "pipelines": [each for name in names for each in pipelines(name)],
     }
 
 
 @pytest.fixture
-def server(tmp_path: Path, config: Any, name: str) -> Iterator[Server]:
-    """Give a server whose connection is named so as well, with one message that says all of it."""
-    connections = {name: {"type": "file", "root": "data"}}
+def server(tmp_path: Path, config: Any, names: list[str]) -> Iterator[Server]:
+    """Give a server whose connections are named so as well, with messages that say all of it."""
+    connections = {name: {"type": "file", "root": "data"} for name in names}
     (tmp_path / "config.connections.json").write_text(json.dumps(connections))
     with serving(tmp_path, config, "--data-dir", "data") as server:
+        for name in names:
+            server.post(name, hostile(name))
         yield server
 
 
@@ -117,32 +120,59 @@ def shows(page: Page, name: str) -> None:
     )
 
 
-def test_a_name_is_text_at_every_screen(console: Console, name: str) -> None:
-    console.context.add_init_script(RAN)
-    console.allow("404")
-    page = console.page
-    console.server.post(name, hostile(name))
+@pytest.mark.parametrize("names", [[name] for name in NAMES.values()], ids=NAMES, indirect=True)
+def test_a_name_is_text_at_every_screen_of_its_own(console: Console, names: list[str]) -> None:
+    [name] = names
+    page = opened(console)
 
     for screen in SCREENS:
-        console.open("/".join(encoded(part.format(name)) for part in screen))
-        page.reload()
-        expect(page.locator("main")).to_be_visible()
-        if screen in ((), ("wall",)):
-            expect(page.get_by_text("1 failing")).to_be_visible()
-        if screen not in (("save",), ("revert",)):
-            shows(page, name)
+        load(console, screen, name)
+        shows(page, name)
         if screen[2:] == ("live",):
             row = page.get_by_role("list", name="messages of").get_by_role("button").first
             shown_when_told(console, row, *hostile(name), pipeline=name)
             row.click()
-        page.wait_for_load_state("networkidle")
+        moves_nothing(console, screen)
 
-        where = "/".join(screen)
-        assert page.locator("img[src=x], main script").count() == 0, where
-        assert page.evaluate(ESCAPING) == [], where
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
-        if console.look is not WIDE:  # the dark one has the same elements
-            assert hindering(page, is_narrow=console.look.is_narrow) == [], where
+
+def test_names_are_text_where_all_of_them_stand(console: Console, names: list[str]) -> None:
+    page = opened(console)
+
+    for screen in LISTS:
+        load(console, screen)
+        if screen in ((), ("wall",)):
+            expect(page.get_by_text(f"{len(names)} failing")).to_be_visible()
+        for name in () if screen in (("save",), ("revert",)) else names:
+            shows(page, name)
+        moves_nothing(console, screen)
+
+
+def opened(console: Console) -> Page:
+    """Open the page of a server, in which a script that was run would be told of."""
+    console.context.add_init_script(RAN)
+    console.allow("404")
+    return console.open()
+
+
+def load(console: Console, screen: tuple[str, ...], name: str = "") -> None:
+    """Load the page at a screen; it has shown nothing of it before."""
+    address = "/".join(encoded(part.format(name)) for part in screen)
+    console.page.evaluate("(at) => history.replaceState(null, '', `#/${at}`)", address)
+    console.page.reload()
+    expect(console.page.locator("main")).to_be_visible()
+
+
+def moves_nothing(console: Console, screen: tuple[str, ...]) -> None:
+    """Look that nothing of a name was taken for markup, and that it moves nothing that is not its own."""
+    page = console.page
+    page.wait_for_load_state("networkidle")
+
+    where = "/".join(screen)
+    assert page.locator("img[src=x], main script").count() == 0, where
+    assert page.evaluate(ESCAPING) == [], where
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+    if console.look is not WIDE:  # the dark one has the same elements
+        assert hindering(page, is_narrow=console.look.is_narrow) == [], where
 
 
 def encoded(part: str) -> str:
