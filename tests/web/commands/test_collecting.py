@@ -22,12 +22,12 @@ def looks() -> Iterator[list[tuple[int, int]]]:
             looked.append((generation, objects))
 
     usual = gc.get_threshold()
+    gc.collect()
     collect_less()
     gc.callbacks.append(tell)
     yield looked
     gc.callbacks.remove(tell)
     gc.set_threshold(*usual)
-    gc.unfreeze()
 
 
 def test_no_look_but_a_full_one_goes_through_many_objects_of_a_large_batch(

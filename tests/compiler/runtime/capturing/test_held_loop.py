@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Iterator
 from time import thread_time
 
 import pytest
@@ -33,12 +32,10 @@ BODIES = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_to_collect() -> Iterator[None]:
+def _nothing_to_collect() -> None:
     """Have the interpreter look through what a test makes, and not through what all others did."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("redact", [(), ("name",)], ids=["as it is", "redacted"])
