@@ -144,8 +144,8 @@ def test_no_test_sleeps() -> None:
 
 
 def test_no_test_has_what_was_collected_looked_through_again() -> None:
-    # What collecting the tests has made is out of the way of the collector (`tests/conftest.py`): one such call,
-    # and each full look takes a second for all tests that follow in the process.
+    # What collecting the tests has made is out of the way of the collector (`tests/conftest.py`): one such
+    # call, and each full look takes a second for all tests that follow in the process.
     calls = re.compile(r"^ *gc\.unfreeze\(", re.MULTILINE)
 
     files = python("tests", "specs", "rhai-python/tests", "bench")

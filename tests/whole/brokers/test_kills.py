@@ -24,11 +24,12 @@ from tests.whole.linking import filing, kept, linked
 
 pytestmark = pytest.mark.long
 
-LINES = 7
+LINES = 5
 """Servers beside each other, each with a topic of its own. After a kill a Kafka group waits until it gives
 its dead member up, so that one after the other takes minutes."""
-LIVES = int(os.environ.get("KILLS", "10"))
-"""How often each of them is killed."""
+KILLS = int(os.environ.get("KILLS", "10"))
+LIVES = -(-KILLS // LINES)
+"""How often each of them is killed: all together at least as often as is asked."""
 RATE = 80
 """Messages a second of each: the buffer holds them for longer than Kafka's commits are apart."""
 PATIENT = 60.0
@@ -137,6 +138,7 @@ def survive(
 
     written = [line.files for line in lines]
     doubled = sum(len(numbers) - len(set(numbers)) for numbers in written)
+    figure("kills", count * lives)
     figure("messages", sum(map(len, promised)))
     figure("duplicates", doubled)
     for numbers, wanted in zip(written, promised, strict=True):
