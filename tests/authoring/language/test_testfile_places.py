@@ -154,11 +154,11 @@ def test_a_pipe_without_a_writer_is_read_as_empty(tmp_path: Path):
 
 def test_all_timelines_of_a_file_share_so_many_moments(tmp_path: Path):
     (tmp_path / "two.ndjson").write_text("1\n2\n")
-    drawn = f"w: '(a)x{MOST_MOMENTS - 1}', "
-    head = "messages: {a: 1}"
+    given = (
+        f"w: '(a)x{MOST_MOMENTS - 1}', 'two.inputs[0]': aa, 'two.inputs[1]': {{$file: two.ndjson}}"
+    )
 
-    [line] = wrong(f"given: {{{drawn} 'two.inputs[1]': aa}}", head)
-    [file] = wrong(f"given: {{{drawn} 'two.inputs[1]': {{$file: two.ndjson}}}}", head, tmp_path)
+    [line, file] = wrong(f"given: {{{given}}}", "messages: {a: 1}", tmp_path)
 
     assert line.message == (
         "these are more than 1,000,000 moments with those of other timelines of the file"
