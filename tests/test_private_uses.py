@@ -11,7 +11,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -105,11 +105,10 @@ def _all_uses() -> Iterator[tuple[Path, str]]:
 
 def _uses(tree: ast.Module, module: dict[str, object]) -> Iterator[str]:
     """Yield what a module uses of others, given its names as they are when it is imported."""
-    ours = _defined(tree)
-    modules = {
-        name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in _bound(node)
-    }
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    ours = _defined(nodes)
+    modules = {name for node in nodes if isinstance(node, ast.Import) for name in _bound(node)}
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name("self" | "cls")):
                 pass  # looked at with its class
@@ -165,10 +164,10 @@ def _members(base: type) -> frozenset[str]:
     return frozenset(filter(_is_private, named))
 
 
-def _defined(tree: ast.Module) -> set[str]:
+def _defined(nodes: Sequence[ast.AST]) -> set[str]:
     """Return the names that a module gives to something, attributes of its own objects included."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name("self" | "cls"), attr=name, ctx=ast.Store()):
                 names.add(name)
