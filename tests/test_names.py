@@ -7,10 +7,13 @@ import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.rooms import REPOSITORY, ROOMS
+
+Trees = dict[Path, ast.Module]
 
 OF_EVERY_SYSTEM = {"__init__.py", "connection.py", "sink.py", "source.py"}
 SAME_MEANING = {
@@ -24,10 +27,16 @@ SAME_MEANING = {
 """Names that several files define, and why they mean one thing."""
 
 
-def test_a_public_name_means_one_thing() -> None:
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """Give what each file says; nobody holds it longer, for it is a million objects."""
+    return {path: ast.parse(path.read_text()) for path in _files()}
+
+
+def test_a_public_name_means_one_thing(trees: Trees) -> None:
     places = defaultdict(list)
-    for path in _files():
-        for name in _classes(_tree(path)):
+    for path, tree in trees.items():
+        for name in _classes(tree):
             places[name].append(str(path.relative_to(REPOSITORY)))
 
     assert {name for name, where in places.items() if len(where) > 1} == set(SAME_MEANING)
@@ -45,11 +54,6 @@ def _files() -> Iterator[Path]:
     return (path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
 def _classes(tree: ast.Module) -> Iterator[str]:
     """Yield the classes and types that a module defines, as far as they are public."""
     for node in tree.body:
@@ -65,19 +69,13 @@ def _classes(tree: ast.Module) -> Iterator[str]:
             yield name
 
 
-def test_an_error_that_a_docstring_tells_of_exists() -> None:
-    trees = {path: _tree(path) for path in _files()}
-    known = {*dir(builtins), *(name for tree in trees.values() for name in _imported(tree))}
-    known |= {
-        node.name
-        for tree in trees.values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+def test_an_error_that_a_docstring_tells_of_exists(trees: Trees) -> None:
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    known = {*dir(builtins), *(name for _, node in nodes for name in _imported(node))}
+    known |= {node.name for _, node in nodes if isinstance(node, ast.ClassDef)}
     told = {
         (str(path.relative_to(REPOSITORY)), name)
-        for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for path, node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for raises in re.findall(r"Raises:\n((?: +.*\n?)+)", ast.get_docstring(node) or "")
         for name in re.findall(r"^ +([A-Z]\w+):", raises, re.MULTILINE)
@@ -87,7 +85,6 @@ def test_an_error_that_a_docstring_tells_of_exists() -> None:
     assert [each for each in told if each[1] not in known] == []
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (each.asname or each.name for each in node.names)
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (each.asname or each.name for each in node.names)
