@@ -10,7 +10,8 @@ CONFIG ?= specs/hello/config.yaml
 # For pytest: how many processes (one more than two cores: some of the time each waits for a server), and
 # whatever else is wanted (`make test PYTEST="-k buffer"`).
 PYTEST ?= -n 3
-# How often each server, or process with a store, of the tests of kills is killed.
+# How often each test of kills kills its server, or its process with a store; where several run beside each
+# other it is how often it kills one of them, at least.
 KILLS ?= 10
 
 BIN := .venv/bin
