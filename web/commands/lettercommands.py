@@ -205,15 +205,19 @@ def replay(
 def export(
     pipeline: str, stage: str | None, message: str | None, file: Path | None, url: str
 ) -> None:
-    """Write dead letters of a pipeline with their messages, the newest first, one JSON object a line."""
+    """Write dead letters of a pipeline with their messages, the newest first, one JSON object a line.
+
+    They may have secrets in them. A file is made for its owner alone.
+    """
     from headrace.web.commands.letterrequests import Chosen, LetterServer
     from headrace.web.commands.letterrequests import export as run
+    from headrace.web.commands.ownfile import own_file
 
     server, chosen = LetterServer(url), Chosen(pipeline, (), stage, message)
     with _told("written"):
         if file is None:
             sys.exit(run(server, chosen, sys.stdout.buffer))
-        with file.open("wb") as out:
+        with own_file(file) as out:
             sys.exit(run(server, chosen, out))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
@@ -143,14 +142,6 @@ async def _discard(directory: Path, part: int) -> None:
     finally:
         for each in told:
             print(printable(each), file=sys.stderr)
-
-
-@contextmanager
-def own_file(file: Path) -> Iterator[BinaryIO]:
-    """Open a file to write, which only its owner may read if it is made here."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as out:
-        yield out
 
 
 @contextmanager

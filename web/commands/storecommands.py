@@ -72,8 +72,8 @@ def export(
 
     This alone prints contents, which may be secret. A file is made for its owner alone.
     """
+    from headrace.web.commands.ownfile import own_file
     from headrace.web.commands.stoppedstore import export as run
-    from headrace.web.commands.stoppedstore import own_file
 
     if (part is None) != is_letters or (pipeline is not None and not is_letters):
         raise click.UsageError("Say which: a PART, or --dead-letters, which --pipeline goes with.")

@@ -119,6 +119,7 @@ def test_letters_are_exported_one_a_line(tmp_path: Path) -> None:
 
     assert (result.exit_code, result.stdout) == (0, f"{text}\n")
     assert (written.exit_code, file.read_text()) == (0, f"{text}\n")
+    assert file.stat().st_mode & 0o777 == 0o600
     assert nothing.exit_code == 5
 
 
