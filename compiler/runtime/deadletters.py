@@ -284,7 +284,8 @@ class DeadLetters:
         from headrace.compiler.store.letterrows import Letter
 
         now = self._clock.micros() / 1e6
-        said = None if detail is None else cut(detail, DETAIL_BYTES)
+        text = cut(" ".join(message.split()))
+        said = None if detail is None or detail == text else cut(detail, DETAIL_BYTES)
         is_input = place.stage == "input"
         return Letter(
             self._pipeline,
@@ -293,7 +294,7 @@ class DeadLetters:
             place.at if is_input else None,
             self._targets.get(place),
             failure,
-            cut(" ".join(message.split())),
+            text,
             said,
             now,
             now,

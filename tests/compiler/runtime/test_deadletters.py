@@ -154,7 +154,7 @@ async def test_of_what_an_output_refuses_each_message_says_why(tmp_path: Path) -
         await post(it, [1, 2, 3, 4])
         await it.clock.sleep(1)
 
-        assert await put_down(it) == [PutDown("output[0]", "invalid", "no", "no", [2, 3])]
+        assert await put_down(it) == [PutDown("output[0]", "invalid", "no", None, [2, 3])]
         assert (out.written, other.messages) == ([1, 4], [1, 2, 3, 4])
         assert lost(it) == {}
 
@@ -189,7 +189,7 @@ async def test_of_a_batch_that_is_refused_whole_only_what_is_at_fault_is_put_dow
         assert whole.written == []
         letters = [each for each in await put_down(it) if each.place == "output[0]"]
         assert [(x.message, x.detail, x.content) for x in letters] == [
-            ("cannot be 3", "cannot be 3", [3]),
+            ("cannot be 3", None, [3]),
             ("cannot be 3", "cannot be 40", [40]),
         ]
         [other] = [each.content for each in await put_down(it) if each.place == "output[1]"]
