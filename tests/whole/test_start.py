@@ -127,11 +127,13 @@ def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
     assert ended.stderr == f"headrace: cannot listen on {address}: Address already in use\n"
 
 
-def test_the_version_is_told_and_that_of_the_tables_of_zones(tmp_path: Path) -> None:
+def test_the_version_is_told_and_those_of_the_tables_of_zones_and_of_sqlite(tmp_path: Path) -> None:
     ended = run(tmp_path, "--version")
 
     assert ended.returncode == 0
-    assert re.fullmatch(r"headrace \d+\.\d+\.\d+\nzones (\S+) of \S.*\n", ended.stdout)
+    assert re.fullmatch(
+        r"headrace \d+\.\d+\.\d+\nzones (\S+) of \S.*\nSQLite \d+\.\d+\.\d+\n", ended.stdout
+    )
 
 
 def test_ten_pipelines_are_checked_in_no_time(tmp_path: Path) -> None:

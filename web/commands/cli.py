@@ -39,14 +39,16 @@ class Commands(click.Group):
 
 
 def _tell_version(ctx: click.Context, _option: click.Parameter, is_asked: bool) -> None:
-    """Print the version, and that of the tables of zones."""
+    """Print the version, and those of the tables of zones and of SQLite."""
     if not is_asked or ctx.resilient_parsing:
         return
+    import sqlite3
     from importlib.metadata import version
 
     from headrace.web.commands.zonetables import tables
 
-    click.echo(f"headrace {version('headrace')}\nzones {tables()}")
+    told = f"headrace {version('headrace')}\nzones {tables()}\nSQLite {sqlite3.sqlite_version}"
+    click.echo(told)
     ctx.exit()
 
 
@@ -57,7 +59,7 @@ def _tell_version(ctx: click.Context, _option: click.Parameter, is_asked: bool) 
     is_eager=True,
     expose_value=False,
     callback=_tell_version,
-    help="Show the version, and that of the tables of zones, and exit.",
+    help="Show the version, and those of the tables of zones and of SQLite, and exit.",
 )
 def commands() -> None:
     """Run data pipelines that a config describes.

@@ -115,6 +115,20 @@ async def test_a_newer_version_is_refused_and_not_touched(tmp_path: Path) -> Non
 
 
 @virtual
+async def test_an_sqlite_that_is_too_old_is_refused_and_the_store_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _ = await opened(tmp_path, [])
+    await store.close()
+    before = contents(tmp_path)
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 2))
+
+    with pytest.raises(StoreRefused, match=r"SQLite is .*: expected 3\.38\.0 or newer"):
+        await opened(tmp_path, [])
+    assert contents(tmp_path) == before
+
+
+@virtual
 async def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreRefused, match=r"file/store' cannot be written: not a directory"):
