@@ -178,6 +178,7 @@ class LoadedConfig(Generic[F]):
                 connections=connections,
                 secrets=secrets,
                 base=self.base,
+                data_dir=self.data_dir,
             )
             self.program = self.take(files.config, program_of)
 
@@ -217,7 +218,7 @@ def load_config(
     """Read secrets, connections and config, whatever is wrong with any of them.
 
     References that nothing answers are warned of: who builds the pipelines has the last word. With a
-    ``data_dir``, connections that lead out of it are refused.
+    ``data_dir``, connections that lead out of it are refused, and outputs that lead into its store.
     """
     loaded = LoadedConfig(files, base=files.base(), data_dir=data_dir)
     loaded.take_program(catalogue, loaded.take_secrets())

@@ -194,6 +194,14 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
         """Return the connection and the directory."""
         return f"{self.kind} {self.connection} {self.path}"
 
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
+        """Tell of a directory that is in the store."""
+        yield from super().examine(context)
+        filed = context.connections.get(self.connection)
+        if context.data_dir is not None and isinstance(filed, FileConnection):
+            target = os.path.realpath(os.path.join(filed.root, self.path))
+            yield from self._in_store(target, os.path.realpath(context.data_dir))
+
     def open(self, ctx: Context) -> AwaitingSink:
         """Make sure that the directory stays inside ``--data-dir``. Makes and opens nothing."""
         root = ctx.connection(FileConnection, self.connection).root
@@ -210,17 +218,8 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
                 )
             )
         target = os.path.realpath(os.path.join(top, self.path))
-        store = os.path.join(base, STORE)
-        if is_inside(target, store) and os.path.exists(os.path.join(store, "0")):
-            raise OutsideRoot(
-                Fault(
-                    "outside-root",
-                    f"'{target}' is where the server keeps what is durable",
-                    found=self.path,
-                    expected=f"a directory beside '{STORE}'",
-                    path=("path",),
-                )
-            )
+        for fault in self._in_store(target, base):
+            raise OutsideRoot(fault)
         if not is_inside(target, top):
             raise OutsideRoot(
                 Fault(
@@ -232,6 +231,18 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
                 )
             )
         return Folder(data_dir, tuple(Path(target).relative_to(base).parts))
+
+    def _in_store(self, target: str, base: str) -> Iterator[Fault]:
+        """Yield what is wrong with writing where the store is, if there is one."""
+        store = os.path.join(base, STORE)
+        if is_inside(target, store) and os.path.exists(os.path.join(store, "0")):
+            yield Fault(
+                "outside-root",
+                f"'{target}' is where the server keeps what is durable",
+                found=self.path,
+                expected=f"a directory beside '{STORE}'",
+                path=("path",),
+            )
 
 
 class OpenFile:

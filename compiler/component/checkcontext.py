@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.compiler.component.families import Component
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +19,10 @@ class CheckContext:
       file, and then there are none.
     - ``has_state``: whether the pipeline names a bucket of its own.
     - ``data_dir``: the root of all files that are written; None where nobody has said which it is.
+    - ``connections``: what is filed, by name, as far as that is known; a class where it has faults.
     """
 
     base: Path | None = None
     has_state: bool = False
     data_dir: Path | None = None
+    connections: Mapping[str, Component | type[Component]] = field(default_factory=dict)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from marshmallow import ValidationError
@@ -86,9 +85,9 @@ class Draft:
         for part in self.parts():
             yield from ((part.site, each) for each in part.settings())
 
-    def examined(self, base: FilePath | None) -> Iterator[Diagnostic]:
+    def examined(self, around: CheckContext) -> Iterator[Diagnostic]:
         """Yield what its components object to in what surrounds them."""
-        context = CheckContext(base, self.has_state)
+        context = replace(around, has_state=self.has_state)
         for part in self.parts():
             if part.built is not None:
                 yield from map(part.site.diagnose, part.built.examine(context))

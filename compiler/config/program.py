@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.drafts import Draft, draft_of, is_refused, loaded
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, undeclared
@@ -80,12 +81,14 @@ def load_program(
     connections: Mapping[str, Filed] | None = None,
     secrets: Secrets | None = None,
     base: FilePath | None = None,
+    data_dir: FilePath | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """Read a whole file: a list of pipelines, or an object that has it as ``pipelines``.
 
     All that is wrong is told at once, in file order, warnings included. The program is there unless
     one of the diagnostics is an error. Names of connections are judged by ``connections``, and
-    references by ``secrets``, if they are given. ``base`` is the directory of the file.
+    references by ``secrets``, if they are given. ``base`` is the directory of the file, ``data_dir``
+    that of all files that are written, where it is known.
     """
     listed = _listed(document)
     drafts, said = list[Draft](), listed.said
@@ -101,7 +104,7 @@ def load_program(
         secrets=secrets,
         buckets=listed.declared,
         is_list=isinstance(document.value, list),
-        base=base,
+        context=CheckContext(base, data_dir=data_dir, connections=connections or {}),
     )
     if is_refused(said):
         return None, in_file_order(said)
@@ -125,7 +128,10 @@ def load_pipeline(
     that files are named from.
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
-    said += _judged([draft], [0], running, connections=connections, buckets=buckets, base=base)
+    context = CheckContext(base)
+    said += _judged(
+        [draft], [0], running, connections=connections, buckets=buckets, context=context
+    )
     config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 
@@ -206,7 +212,7 @@ def _judged(
     buckets: Collection[str] | None,
     secrets: Secrets | None = None,
     is_list: bool = False,
-    base: FilePath | None,
+    context: CheckContext,
 ) -> Iterator[Diagnostic]:
     """Yield what is wrong or odd between pipelines and what they name, as far as it can be looked up."""
     for draft in drafts:
@@ -226,7 +232,7 @@ def _judged(
         )
         yield from islice(without_bucket, FAULTS)
     for draft in drafts:
-        yield from draft.examined(base)
+        yield from draft.examined(context)
     yield from remarks(drafts, order)
 
 

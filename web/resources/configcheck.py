@@ -109,7 +109,9 @@ class CheckBasis:
         if asked.id is not None and asked.id not in self.running:
             raise UnknownPipeline(asked.id)
         judges: Mapping[DocumentKind, Any] = {
-            "config": partial(load_program, connections=self.connections, base=self.base),
+            "config": partial(
+                load_program, connections=self.connections, base=self.base, data_dir=self.data_dir
+            ),
             "pipeline": partial(
                 load_edited,
                 running=self.running,

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.annotated import Count
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.drafts import Draft, DraftComponent, is_refused, part_of
 from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
@@ -155,7 +156,11 @@ def read_request(
     if asked is None or part is None or wrong:
         raise WrongBody(in_file_order(dict.fromkeys([*wrong, *said])), "no sample could be taken")
     draft = Draft(part.site, None, (part,), (), ())
-    said += [*wrong_within(draft), *wrong_between([draft], running), *draft.examined(base)]
+    said += [
+        *wrong_within(draft),
+        *wrong_between([draft], running),
+        *draft.examined(CheckContext(base)),
+    ]
     most = min(max(asked.max_messages, 1), MOST_MESSAGES)
     millis = min(asked.timeout_ms, MOST_MILLISECONDS)
     numbers = [

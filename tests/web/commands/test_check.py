@@ -396,3 +396,23 @@ def test_a_root_outside_of_the_data_directory_is_told_where_it_stands(
     assert (fine.exit_code, wrong.exit_code) == (0, 1)
     assert told.startswith("plant.connections.yaml:1:27: disk.root: the root 'archive' is ")
     assert "(write 'data/archive': a relative root starts at the working directory)" in told
+
+
+def test_an_output_that_leads_into_the_store_is_told_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = "{ type: file, connection: disk, path: store/0/store.db }"
+    (tmp_path / "plant.yaml").write_text(f"- {{ inputs: [{{ type: http }}], outputs: [{output}] }}")
+    (tmp_path / "plant.connections.yaml").write_text("disk: { type: file, root: data }")
+    (tmp_path / "data" / "store").mkdir(parents=True)
+    command = ["check", "plant.yaml", "--data-dir", "data"]
+
+    without_a_store = CliRunner().invoke(commands, command)
+    (tmp_path / "data" / "store" / "0").mkdir()
+    wrong = CliRunner().invoke(commands, command)
+
+    told = wrong.stdout
+    assert (without_a_store.exit_code, wrong.exit_code) == (0, 1)
+    assert told.startswith("plant.yaml:1:")
+    assert "/data/store/0/store.db' is where the server keeps what is durable" in told
