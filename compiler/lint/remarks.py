@@ -150,12 +150,13 @@ def _kept_waiting(draft: Draft) -> Iterator[Diagnostic]:
             continue
         if output.retrying() is not None:
             others = counted(len(draft.outputs) - 1, "other output")
+            queue = "'queue', or " if isinstance(output, QueuedOutput) else ""
             fault = Fault(
                 "others-wait",
                 f"in an outage {others} of this pipeline will wait as well, as soon as an input has"
                 f" {BATCHES_UNDER_WAY} batches on their way",
-                expected="an output alone in its pipeline",
-                suggestion="give it a pipeline and an input of its own where others must not wait",
+                expected=f"{queue}an output alone in its pipeline",
+                suggestion=f"give it {queue}a pipeline and an input of its own where others must not wait",
                 path=("retry",),
                 severity=Severity.WARNING,
             )

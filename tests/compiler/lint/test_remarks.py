@@ -486,6 +486,17 @@ def test_an_output_that_waits_in_an_outage_has_others_wait():
     ]
 
 
+def test_who_must_not_wait_is_told_of_a_queue_where_the_output_may_have_one():
+    outputs = ("{type: stdout, retry: {}}", "{type: http, url: 'https://a/b', retry: {}}")
+
+    told = [one.suggestion for one in diagnosed(chain(outputs=outputs))]
+
+    assert told == [
+        "give it a pipeline and an input of its own where others must not wait",
+        "give it 'queue', or a pipeline and an input of its own where others must not wait",
+    ]
+
+
 def test_without_retry_an_outage_fills_the_dead_letters():
     def kept(*outputs):
         return chain(outputs=outputs).replace("- id: a", "- id: a\n  dead_letters: true")
