@@ -66,10 +66,17 @@ class ConnectionsPlan(msgspec.Struct, frozen=True):
 
 
 class EmptiedBucket(msgspec.Struct, frozen=True):
-    """A bucket that loses what it holds."""
+    """A bucket that does not go on with what it holds."""
 
     name: str
-    keys: Annotated[Count, Meta(description="Keys that it loses.")]
+    keys: Annotated[Count, Meta(description="Keys that it loses, or leaves over.")]
+    left_over: Annotated[
+        bool,
+        Meta(
+            description="Whether they stay on the disk, left over: the bucket is `durable`. Else they are"
+            " gone."
+        ),
+    ]
 
 
 class BucketsPlan(msgspec.Struct, frozen=True):
@@ -100,7 +107,11 @@ class Plan(msgspec.Struct, frozen=True):
             _told([each.id for each in pipelines.changed], "changed"),
             _told([each.id for each in pipelines.removed], "removed"),
             f"{len(pipelines.kept):,} left alone",
-            *(f"bucket '{each.name}' lost {each.keys:,} keys" for each in emptied if each.keys),
+            *(
+                f"bucket '{each.name}' {'left over with' if each.left_over else 'lost'} {each.keys:,} keys"
+                for each in emptied
+                if each.keys
+            ),
             f"messages lost, because not written in time: {self.lost:,}" if self.lost else "",
         ]
         return "pipelines: " + ", ".join(filter(None, told))
@@ -264,7 +275,11 @@ def connections_plan(
 def buckets_plan(before: Buckets, after: Buckets) -> BucketsPlan:
     """Return what becomes of buckets."""
     kept = [bucket.name for bucket in before if after.get(bucket.name) is bucket]
-    lost = [EmptiedBucket(bucket.name, len(bucket)) for bucket in before if bucket.name not in kept]
+    lost = [
+        EmptiedBucket(bucket.name, len(bucket), bucket.bounds.is_durable)
+        for bucket in before
+        if bucket.name not in kept
+    ]
     return BucketsPlan(
         kept=tuple(kept),
         added=tuple(name for name in after.names() if before.get(name) is None),

@@ -102,7 +102,7 @@ async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) 
             "kept": [],
             "added": ["more"],
             "changed": [],
-            "removed": [{"name": "seen", "keys": 1}],
+            "removed": [{"name": "seen", "keys": 1, "left_over": False}],
         },
         "stored": [],
     }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from headrace.compiler.buckets import Bounds, Buckets, Entry
+from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
@@ -18,6 +21,7 @@ from headrace.compiler.runtime.revert.plan import (
     PipelinesPlan,
     Plan,
     RemovedPipeline,
+    buckets_plan,
 )
 from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
@@ -116,8 +120,8 @@ async def test_a_bucket_with_other_bounds_is_emptied_and_restarts_those_that_use
     assert plan.buckets == BucketsPlan(
         kept=("large",),
         added=("new",),
-        changed=(EmptiedBucket("small", 1),),
-        removed=(EmptiedBucket("gone", 0),),
+        changed=(EmptiedBucket("small", 1, left_over=False),),
+        removed=(EmptiedBucket("gone", 0, left_over=False),),
     )
     await stage.it.clock.sleep(1.04)
     assert stage.written("a") == [*range(1, 11), *range(1, 11)]
@@ -263,6 +267,23 @@ async def test_connections_tell_which_files_they_read(tmp_path: Path) -> None:
     assert read(opcua.server) == ["cert.pem", "key.pem", "server.der"]
 
 
+@virtual
+async def test_what_a_durable_bucket_holds_is_left_over() -> None:
+    before = Buckets(Clock(asyncio.get_running_loop()))
+    before.declare({"kept": Bounds(is_durable=True), "other": Bounds(5, is_durable=True)})
+    for bucket in before:
+        bucket.entries["a"] = Entry({"n": 1}, 0)
+
+    plan = buckets_plan(before, before.redeclared({"other": Bounds(6, is_durable=True)}))
+
+    assert plan == BucketsPlan(
+        kept=(),
+        added=(),
+        changed=(EmptiedBucket("other", 1, left_over=True),),
+        removed=(EmptiedBucket("kept", 1, left_over=True),),
+    )
+
+
 def test_a_plan_in_short() -> None:
     plan = Plan(
         PipelinesPlan(
@@ -272,11 +293,16 @@ def test_a_plan_in_short() -> None:
             removed=(),
         ),
         ConnectionsPlan((), ("bus",), ()),
-        BucketsPlan((), (), (EmptiedBucket("seen", 3000),), (EmptiedBucket("empty", 0),)),
+        BucketsPlan(
+            (),
+            (),
+            (EmptiedBucket("seen", 3000, left_over=False),),
+            (EmptiedBucket("empty", 0, left_over=False), EmptiedBucket("kept", 2, left_over=True)),
+        ),
     )
 
     named = ", ".join(f"'c{n}'" for n in range(10))
     assert str(plan) == (
         f"pipelines: 1 added ('a'), 12 changed ({named} and 2 more), 1,200 left alone,"
-        " bucket 'seen' lost 3,000 keys"
+        " bucket 'seen' lost 3,000 keys, bucket 'kept' left over with 2 keys"
     )

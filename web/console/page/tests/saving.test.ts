@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { early, held, keysLost, leftOver, lines } from "../src/review/plan";
+import { early, held, keysLeftOver, keysLost, leftOver, lines } from "../src/review/plan";
 import { inOrder, lost } from "../src/save/texts";
 
 test("two configs that mean the same are one text, whatever their style and order", () => {
@@ -23,7 +23,12 @@ test("a plan tells what each change costs", () => {
       removed: [{ id: "d", held: 1200, in_flight: 0 }],
     },
     connections: { added: [], changed: [], removed: ["old"] },
-    buckets: { kept: [], added: [], changed: [{ name: "m", keys: 3 }], removed: [] },
+    buckets: {
+      kept: [],
+      added: [],
+      changed: [{ name: "m", keys: 3, left_over: false }],
+      removed: [],
+    },
     stored: [],
   };
   expect(lines(plan).map(({ what, name, cost }) => [what, name, cost])).toEqual([
@@ -48,7 +53,12 @@ test("a plan tells what becomes of what is on the disk", () => {
       removed: [{ id: "gone", held: 0, in_flight: 0 }],
     },
     connections: nothing,
-    buckets: { ...nothing, kept: [] },
+    buckets: {
+      ...nothing,
+      kept: [],
+      changed: [{ name: "durable", keys: 4, left_over: true }],
+      removed: [{ name: "in memory", keys: 3, left_over: false }],
+    },
     stored: [
       { ...part, pipeline_id: "c", entries: 1, becomes: "goes_on" as const },
       { ...part, pipeline_id: "c", entries: 2, becomes: "left_over" as const },
@@ -60,6 +70,9 @@ test("a plan tells what becomes of what is on the disk", () => {
     ["c", "1 batch on the way first, 1 entry on disk kept, up to 2 entries on disk left over"],
     ["gone", "up to 1,200 entries on disk left over"],
     ["back", "5 entries on disk taken up again"],
+    ["durable", "4 keys on disk left over"],
+    ["in memory", "3 keys lost"],
   ]);
   expect(leftOver(plan)).toBe(1202);
+  expect([keysLost(plan), keysLeftOver(plan)]).toEqual([3, 4]);
 });

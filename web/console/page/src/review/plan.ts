@@ -4,9 +4,17 @@ import type { Plan } from "../api/client";
 export const held = ({ pipelines: { changed, removed } }: Plan): number =>
   [...changed, ...removed].reduce((sum, each) => sum + each.held, 0);
 
+const keys = ({ buckets: { changed, removed } }: Plan, isLeftOver: boolean): number =>
+  [...changed, ...removed].reduce(
+    (sum, each) => sum + (each.left_over === isLeftOver ? each.keys : 0),
+    0,
+  );
+
 /** Keys that buckets lose. */
-export const keysLost = ({ buckets: { changed, removed } }: Plan): number =>
-  [...changed, ...removed].reduce((sum, each) => sum + each.keys, 0);
+export const keysLost = (plan: Plan): number => keys(plan, false);
+
+/** Keys of durable buckets that nobody reads any more, and that stay on the disk. */
+export const keysLeftOver = (plan: Plan): number => keys(plan, true);
 
 /** Entries that nobody reads any more. */
 export const leftOver = ({ stored }: Plan): number =>
@@ -67,8 +75,10 @@ export function lines({ pipelines, connections, buckets, stored }: Plan): Line[]
     (name: string): Line => ({ what, kind, name, why: "", cost: "" });
   const emptied =
     (what: Line["what"]) =>
-    ({ name, keys }: { name: string; keys: number }): Line => {
-      const cost = keys ? `${counted(keys, "key")} lost` : "";
+    ({ name, keys, left_over }: { name: string; keys: number; left_over: boolean }): Line => {
+      const cost = keys
+        ? `${counted(keys, "key")} ${left_over ? "on disk left over" : "lost"}`
+        : "";
       return { ...named(what, "bucket")(name), cost };
     };
   const cost = (each: Stopped & { id: string }): string =>
