@@ -31,6 +31,7 @@ QUESTIONS = (
     "Keep an access log",
     "Clean up a record",
     "Keep what cannot be processed",
+    "Keep what cannot be done, and send it again",
     "Handle time zones",
 )
 SECRETS = {"DB_PASSWORD": "open-sesame", "HOOK_TOKEN": "token", "SALT": "sixteen letters!"}
@@ -49,7 +50,8 @@ def test_its_config_loads_without_a_remark(
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
 
-    loaded = load(Files(RECIPES[title].file(tmp_path)), catalogue())
+    monkeypatch.chdir(tmp_path)
+    loaded = load(Files(RECIPES[title].file(tmp_path)), catalogue(), data_dir=tmp_path)
 
     assert [each.message for each in loaded.diagnostics] == []
 
