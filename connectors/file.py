@@ -158,7 +158,7 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
     has no time left when it ends, the part stays as it is, and that is reported.
 
     When a batch cannot be written (no space left, no permission), nothing of it stays in the
-    part, the batch is lost and reported, and the next batch is tried again.
+    part, the batch is lost and reported, and the next batch is tried again; with `retry` it waits.
     """
 
     promises: ClassVar = (OUTPUT,)

@@ -109,7 +109,8 @@ class Scrape:
         lost = Counter(
             "headrace_messages_lost",
             "Messages that went no further: left out, also by an input that could not read them (reason"
-            " error), with their batch (batch), or because the time to end was over (stopped).",
+            " error), with their batch (batch), because the time to end was over (stopped), or to make room"
+            " where there was no more of it on the disk (dropped).",
             labels=("pipeline", "stage", "component", "reason"),
         )
         held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
