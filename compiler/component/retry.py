@@ -15,7 +15,8 @@ class RetryOptions(Record):
     seconds: float | None = option(
         Number(above=0),
         "Longest outage that is bridged, from its first failure on; what fails beyond that is lost, or a"
-        " dead letter where the pipeline keeps those. Without it all are. Where somebody has to act, it waits for ever all the same.",
+        " dead letter where the pipeline keeps those. Without it all are. Where somebody has to act, it"
+        " waits for ever all the same.",
         default=None,
         elsewhere="max_elapsed_time timeout deadline max_seconds",
     )
