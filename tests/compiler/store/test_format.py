@@ -153,7 +153,7 @@ def test_the_page_has_every_table_and_column() -> None:
 
 
 def test_what_the_page_shows_reads_the_entries(tmp_path: Path) -> None:
-    [script] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    [script, _] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     file = tmp_path / "store.db"
     file.write_bytes(recorded())
     printed: list[tuple[object, ...]] = []
