@@ -77,9 +77,10 @@ def test_whatever_was_answered_is_in_the_table_or_a_dead_letter(
         output = POSTGRES.output("db", TABLE, create_table=False, retry={})
         config = {**pipeline(*TRANSFORMS, outputs=[output]), "dead_letters": True}
         connections = {"db": POSTGRES.connection(database)}
-        lives = Lives(tmp_path / "headrace", [config], connections=connections, sync="process")
         customers = Customers(CLIENTS)
-        for _ in range(KILLS):
+        for turn in range(KILLS):
+            sync = ("process", "power")[turn % 2]
+            lives = Lives(tmp_path / "headrace", [config], connections=connections, sync=sync)
             with lives.life() as server, customers.posting(server):
                 customers.wait_for(customers.count + LEAST)
                 pause(random.uniform(0, MOST_PAUSE))
