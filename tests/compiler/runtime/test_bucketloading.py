@@ -98,7 +98,7 @@ async def test_one_that_is_damaged_costs_itself(tmp_path: Path) -> None:
     found = dict(contents(await declared(store)))
 
     assert found == {key: values for key, values in USUAL.items() if key != "m04"}
-    assert store.damaged == 1
+    assert store.condition.damaged == 1
     await store.close()
 
 

@@ -57,7 +57,6 @@ PART = {
     "messages": 2,
     "packing": "none",
     "size": 16,
-    "upload": None,
 }
 
 

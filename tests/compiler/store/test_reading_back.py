@@ -60,7 +60,7 @@ async def test_what_is_marked_as_read_or_as_left_is_not_written_anew(tmp_path: P
     ):  # the first are handed on at once, as far as there is room for them in memory
         await writing.append(bytes(200_000)).stored()
     log = log_of(tmp_path / DATABASE)
-    store._database.checkpoint()
+    store.database.checkpoint()
 
     await writing.close()
     reading = await Journal.open(store, "p", "http", "journal", 2**40)
