@@ -188,6 +188,8 @@ class BatchFailed(HeadraceError):
     with what was said of it. Of the others nothing is known: they may do. ``is_answered``: the other side
     has answered, so that a failure that time heals may be of the content all the same. ``took_nothing``: of
     what is neither done nor refused nothing is taken, so that parts of it may be tried, and none is twice.
+    ``was_alone``: what is left was tried one message at a time, again and again, such that each may be at
+    fault: it is if others pass.
     """
 
     usually: ClassVar[FailureClass] = "invalid"
@@ -201,9 +203,11 @@ class BatchFailed(HeadraceError):
         refused: Mapping[int, str] = _NONE,
         is_answered: bool = False,
         took_nothing: bool = False,
+        was_alone: bool = False,
     ) -> None:
         super().__init__(message)
         self.is_answered, self.took_nothing = is_answered, took_nothing
+        self.was_alone = was_alone
         self.failure: FailureClass = failure or self.usually
         self.done, self.refused = done, refused
 

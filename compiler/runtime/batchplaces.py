@@ -149,18 +149,23 @@ class BatchPlaces:
 
     def of_all(self, cause: Exception) -> Exception:
         """Return a failure of some of it as one of the whole batch."""
-        done, refused, is_answered = self.done(), self._refused, False
+        done, refused, is_answered, was_alone = self.done(), self._refused, False, False
         is_other = bool(done or refused)
         if isinstance(cause, BatchFailed):
             is_other = is_other or bool(cause.done or cause.refused)
-            is_answered = cause.is_answered
+            is_answered, was_alone = cause.is_answered, cause.was_alone
         if not is_other:
             return cause
         kind = next(
             (each for each in (Unreachable, NotWritable) if isinstance(cause, each)), BatchFailed
         )
         return kind(
-            worded(cause), class_of(cause), done=done, refused=refused, is_answered=is_answered
+            worded(cause),
+            class_of(cause),
+            done=done,
+            refused=refused,
+            is_answered=is_answered,
+            was_alone=was_alone,
         )
 
     def _become(self, state: int, another: int, some: range) -> None:

@@ -94,7 +94,7 @@ class PartWritten(BatchPlaces):
             if is_of_content:
                 self._is_at_fault(place, cause)
                 return True
-            self._failed_alone[place] += 1
+            self._failed_alone[place] += TRIES_ALONE if was_alone(cause) else 1
             if self._failed_alone[place] < TRIES_ALONE:
                 return False
             suspected[place] = cause
@@ -128,3 +128,8 @@ def may_be_content(cause: Exception) -> bool:
     if not isinstance(cause, BatchFailed) or cause.failure == "misconfigured":
         return False
     return cause.is_answered or cause.failure == "unclear"
+
+
+def was_alone(cause: Exception) -> bool:
+    """Return whether what failed was tried one message at a time as often as that takes."""
+    return isinstance(cause, BatchFailed) and cause.was_alone

@@ -10,7 +10,7 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, InlineSink, QueueFill, Rest, Sink
 from headrace.compiler.errors import BatchFailed, FailureClass
 from headrace.compiler.runtime.outage import OutageBridge, is_worth_it
-from headrace.compiler.runtime.partwritten import Neighbour, PartWritten, may_be_content
+from headrace.compiler.runtime.partwritten import Neighbour, PartWritten, may_be_content, was_alone
 
 ANSWERED_TRIES = 5
 """Tries of a batch that the other side answers, until its messages are tried apart: one may be why."""
@@ -161,7 +161,7 @@ class RetryingSink(AwaitingSink):
         try:
             while True:
                 if cause is not None:
-                    answered += may_be_content(cause)
+                    answered += ANSWERED_TRIES if was_alone(cause) else may_be_content(cause)
                     await self._outage.pause(cause)
                 try:
                     if answered < ANSWERED_TRIES:

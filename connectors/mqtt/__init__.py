@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from headrace.compiler.component.bisection import TOLD_BY_INDEX
+from headrace.compiler.component.bisection import Bisection
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.durableinput import DurableInput, durably
@@ -243,6 +243,13 @@ OUTPUT_QOS_0 = OutputPromises(
     twice="nothing",
 )
 
+TOLD_ALONE = Bisection(
+    "index",
+    "with QoS 1 and 2 what was on its way when the connection broke is published again one message at a"
+    " time: one on which the broker hangs up three times in a row, and once more after another one was"
+    " confirmed, is at fault if one more is confirmed then",
+)
+
 
 class MqttInput(DurableInput, PayloadInput, kind="mqtt", listed=6):
     """Subscribe to an MQTT topic, or to all topics that a filter matches.
@@ -385,12 +392,15 @@ class MqttOutput(MessageOutput, kind="mqtt", listed=8):
     on their way; when the connection is lost, those that are not confirmed are published again, for
     up to 30 seconds, so some may come twice. With QoS 0 nobody knows what arrives.
 
+    With `retry`, `queue` or the pipeline's `dead_letters` those are published again one at a time, and one
+    on which the broker hangs up each time, though it takes others, is found to be at fault.
+
     The client id is ``headrace-<pipeline>-<topic>-out``.
     """
 
     promises: ClassVar = (OUTPUT, OUTPUT_QOS_0)
     failure_classes: ClassVar = FAILURES
-    bisection: ClassVar = TOLD_BY_INDEX
+    bisection: ClassVar = TOLD_ALONE
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(MqttTopicName(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")

@@ -128,6 +128,8 @@ class Client(asyncio.Protocol):
         limits: Limits = LIMITS,
     ) -> None:
         self.is_lost = self.is_paused = self.is_full = False
+        self.is_hung_up = False
+        """Whether it is lost because the broker has ended it, as far as the system knows."""
         self.access, self.limits = access, limits
         self._identifier, self._is_clean, self._on_loss = identifier, is_clean, on_loss
         self._loop = asyncio.get_running_loop()
@@ -239,6 +241,7 @@ class Client(asyncio.Protocol):
         if self._is_closing or self.is_lost:
             return
         was_open = self._is_open
+        self.is_hung_up = self.is_hung_up and why == CLOSED
         self._end()
         if not self._let_in.done():  # `open` finds out why
             self._why = why
@@ -370,11 +373,13 @@ class Client(asyncio.Protocol):
             self._packets.add(data)
             self._read()
 
-    def connection_lost(self, _: Exception | None) -> None:
+    def connection_lost(self, cause: Exception | None) -> None:
         """Work off what is left, and tell of the end."""
         self.resume_writing()
         self._over.set_result(None)
         if not self.is_lost:
+            is_plain = cause is None or isinstance(cause, ssl.SSLError)
+            self.is_hung_up = is_plain or getattr(cause, "errno", None) in HUNG_UP
             self._read()
 
     def pause_writing(self) -> None:

@@ -8,6 +8,10 @@ CONNACKS = "https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/os/mqtt-v3.1.1-os.html#
 
 UNCONFIRMED = "unconfirmed"
 """Stands for messages that a broker has been sent and does not confirm."""
+CUT_OFF = "cut off"
+"""Stands for messages that were on their way when a connection was lost."""
+HUNG_UP_ON = "hung up on"
+"""Stands for a message that alone makes the broker hang up."""
 
 
 def connack(code: int) -> str:
@@ -44,10 +48,24 @@ FAILURES = FailureClasses(
         CONNACKS,
     ),
     FailureRow(
+        "hung_up_on",
+        "invalid",
+        (HUNG_UP_ON,),
+        "the broker hangs up on a message of QoS 1 or 2 each time that it is alone on the wire, and takes"
+        " others: only with `retry`, `queue` or `dead_letters`",
+    ),
+    FailureRow(
+        "cut_off",
+        "unclear",
+        (CUT_OFF,),
+        "the connection is lost when messages of QoS 1 or 2 have been sent: only with `retry`, `queue` or"
+        " `dead_letters`",
+    ),
+    FailureRow(
         "unconfirmed",
         "unclear",
         (UNCONFIRMED,),
         "the broker is there, and does not confirm what is published with QoS 1 or 2",
     ),
 )
-"""A broker of MQTT 3.1.1 says nothing of a message that it does not take, so none is about the content."""
+"""A broker of MQTT 3.1.1 says nothing of a message that it does not take: it hangs up, as if it ended."""

@@ -6,12 +6,19 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BuildRefused, FailureClass, Unreachable, class_of
+from headrace.compiler.errors import (
+    BatchFailed,
+    BuildRefused,
+    FailureClass,
+    Unreachable,
+    class_of,
+)
 from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets
@@ -24,7 +31,9 @@ from headrace.connectors.mqtt.connection import (
     Limits,
     PacketHandler,
 )
-from headrace.connectors.mqtt.mqttfailures import FAILURES, UNCONFIRMED
+from headrace.connectors.mqtt.lonepublishing import LonePublishing
+from headrace.connectors.mqtt.mqttfailures import CUT_OFF, FAILURES, HUNG_UP_ON, UNCONFIRMED
+from headrace.connectors.mqtt.unconfirmedbatch import UnconfirmedBatch
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
@@ -46,6 +55,8 @@ class Publisher(Client):
         self._unconfirmed: dict[int, bytes] = {}
         self._waiting: deque[bytes] = deque()
         self._confirmation = asyncio.Event()
+        self.has_taken = False
+        """Whether the broker has said that it has a message of QoS 2, of what was published last."""
 
     def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with what is answered to who publishes."""
@@ -63,6 +74,7 @@ class Publisher(Client):
                 self.send(packets.publish(topic, payload, 0, retain=retain, packet=0))
             return
         self._before, self._count = self._last_packet, len(payloads)
+        self.has_taken = False
         for payload in payloads:
             packet = self._last_packet = self._last_packet % packets.PACKET_IDS + 1
             self._unconfirmed[packet] = payload
@@ -72,7 +84,7 @@ class Publisher(Client):
     def _publish_waiting(self) -> None:
         """Publish what may be on its way together."""
         most = MOST_PUBLISHING[self._qos]
-        while self._waiting and len(self._unconfirmed) - len(self._waiting) < most:
+        while self._waiting and self.sent < most:
             self.send(self._waiting.popleft())
 
     @property
@@ -81,6 +93,11 @@ class Publisher(Client):
         first = self._before + 1
         places = ((packet - first) % packets.PACKET_IDS for packet in self._unconfirmed)
         return [place for place in places if place < self._count]
+
+    @property
+    def sent(self) -> int:
+        """How many messages were sent and are not confirmed."""
+        return len(self._unconfirmed) - len(self._waiting)
 
     async def confirmed(self) -> None:
         """Wait until everything is confirmed, or the connection is lost. For one at a time."""
@@ -94,6 +111,7 @@ class Publisher(Client):
 
     def _received(self, _: int, body: memoryview) -> None:
         """Have the broker hand on a message of QoS 2 that it has."""
+        self.has_taken = True
         self.send(packets.confirm(packets.PUBREL, packets.number(body)))
 
     def _confirmed(self, _: int, body: memoryview) -> None:
@@ -117,12 +135,19 @@ class MqttSink(AwaitingSink):
     ) -> None:
         self._topic, self._qos, self._retain = config.topic, QOS.index(config.qos), config.retain
         self._access, self._identifier, self._ctx = access, identifier, ctx
+        self._tells_apart = config.retrying() is not None
+        """Whether it finds out on which message the broker hangs up."""
+        self.where, self.absences = access.where, 0
         self._bodies, self._limits = config.bodies(ctx), limits
         self._client: Publisher | None = None
         self._backoff, self._not_before = Backoff(), 0.0
         self._failure: FailureClass = "unavailable"
         self._why = ""
         """Why there was no connection last."""
+
+    def tell_apart(self) -> None:
+        """Find out on which message the broker hangs up."""
+        self._tells_apart = True
 
     async def start(self) -> None:
         """Connect."""
@@ -198,26 +223,40 @@ class MqttSink(AwaitingSink):
         client.publish(payloads)
 
     async def _deliver(self, payloads: list[bytes]) -> None:
-        left: list[int] = []  # indices of what was published and is not confirmed
-        at, count = 0, len(payloads)
+        batch = UnconfirmedBatch(payloads)
         try:
             async with self._ctx.clock.timeout(self._limits.write_seconds):
-                while left or at < count:
-                    client = self._client or await self._reconnect()
-                    before, at = at, min(at + self._limits.at_once - len(left), count)
-                    client.publish([*(payloads[index] for index in left), *payloads[before:at]])
+                while batch.is_left:
+                    client = await self.connected()
+                    client.publish(batch.taken(self._limits.at_once))
                     try:
                         await client.confirmed()
                     finally:
-                        again = len(left)
-                        left = [
-                            left[place] if place < again else before + place - again
-                            for place in client.unconfirmed
-                        ]
+                        batch.note(client.unconfirmed, client.sent)
+                    if batch.cut_off and self._tells_apart:
+                        await LonePublishing(batch, self, self._ctx.clock).publish()
         except TimeoutError:
-            unconfirmed = {*left, *range(at, count)}
-            done = [index for index in range(count) if index not in unconfirmed]
-            raise await self._given_up(count, done) from None
+            raise await self._given_up(batch) from None
+        finally:
+            self._warn_of(batch)
+        if batch.refused:
+            raise BatchFailed(
+                next(iter(batch.refused.values())),
+                FAILURES.of(HUNG_UP_ON),
+                done=batch.done(),
+                refused=batch.refused,
+                is_answered=True,
+            )
+
+    def _warn_of(self, batch: UnconfirmedBatch) -> None:
+        """Tell how large the first message is that is at fault."""
+        for index in islice(batch.refused, 1):
+            number, size = index + 1, len(batch.payloads[index])
+            self._ctx.warn_once(f"message {number} of {len(batch.payloads)} has {size:,} bytes")
+
+    async def connected(self) -> Publisher:
+        """Return an open connection, however long that takes."""
+        return self._client or await self._reconnect()
 
     async def _reconnect(self) -> Publisher:
         """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""
@@ -225,6 +264,7 @@ class MqttSink(AwaitingSink):
             try:
                 client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
+                self.absences += 1
                 pause, self._failure = self._backoff.next(), class_of(cause)
                 self._why = str(cause)
                 self._ctx.disconnected(self._why, pause, self._failure)
@@ -233,20 +273,23 @@ class MqttSink(AwaitingSink):
                 self._ctx.reconnected("connected again")
                 return client
 
-    async def _given_up(self, count: int, done: list[int]) -> Unreachable:
+    async def _given_up(self, batch: UnconfirmedBatch) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
         text, failure = str(self._access.outage.of(CLOSED)), self._failure
         if failure == "misconfigured":  # somebody has to know what to do
             text = self._why
+        elif batch.cut_off and self._tells_apart:
+            failure = FAILURES.of(CUT_OFF)
         client = self._client
-        if client is not None:
+        if client is not None and client.sent:
             self._client = None
             await client.close()
             failure = FAILURES.of(UNCONFIRMED)
             text = f"{self._access.where} does not confirm what is published"
-        if done:
+        if done := batch.done():
             text += "; some messages of the batch are confirmed"
+            count = len(batch.payloads)
             self._ctx.warn(
                 f"of a batch that is given up {len(done)} of {count} messages are confirmed"
             )
-        return Unreachable(text, failure, done=done)
+        return Unreachable(text, failure, done=done, refused=batch.refused)

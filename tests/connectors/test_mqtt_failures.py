@@ -106,7 +106,6 @@ async def test_what_a_broker_takes_and_does_not_confirm_is_unclear(
     assert (failed.failure, failed.done) == ("unclear", [0, 1])
 
 
-@promise("mqtt.output.at_fault")
 async def test_unconfirmed_messages_are_known_by_their_places_also_where_packets_count_anew() -> (
     None
 ):

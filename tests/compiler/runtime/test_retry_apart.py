@@ -51,6 +51,23 @@ async def test_one_that_comes_alone_is_at_fault_if_what_comes_behind_it_passes()
 
 
 @virtual
+async def test_one_that_was_tried_alone_already_is_tried_three_times_while_others_pass() -> None:
+    it = Run()
+
+    def says(at: float, batch: Batch) -> Exception | None:
+        return BatchFailed("hangs up", "unclear", was_alone=True) if 3 in batch else None
+
+    server = Server(it.clock, says)
+    of = await it.start(server, 10, every=0.01)
+    await it.clock.sleep(20)
+
+    assert server.begun == [0, 1, 2, 3, 3, 4, 3, 5, 6, 7, 8, 9]
+    assert lost(of) == {"batch": 1}
+    assert of.parts.outages[0].waits_for is None
+    await it.engine.close()
+
+
+@virtual
 async def test_one_that_comes_alone_and_last_waits() -> None:
     it = Run()
 
