@@ -28,7 +28,7 @@ class Connection:
     def __init__(self, broker: Broker) -> None:
         self._broker, self._opened_at = broker, broker.clock.monotonic()
         self.unconfirmed: list[int] = []
-        self.is_hung_up, self.has_taken = True, False
+        self.is_hung_up, self.has_taken = not broker.is_silent, broker.takes
         self._is_over = False
 
     @property
@@ -66,6 +66,8 @@ class Broker:
         self._began = self.clock.monotonic()
         self.tried: list[bytes] = []
         self.absences = 0
+        self.is_silent = self.takes = False
+        """Whether connections end because it says nothing; and whether it has what it does not confirm."""
         self._connection: Connection | None = None
 
     @property
@@ -170,6 +172,19 @@ async def test_an_absence_in_between_makes_suspicion_begin_anew() -> None:
     """The message is one that a broker is brought down by, for all that can be told."""
     broker = Broker([b"x"], away=lambda now: int(now / 1.5) % 2 == 1)
     batch = lettered("xabc")
+
+    failed = await broker.publish(batch, 60)
+
+    assert (failed is not None and str(failed), batch.refused) == ("in no time", {})
+
+
+@pytest.mark.parametrize("how", ["is_silent", "takes"])
+@virtual
+async def test_a_broker_that_did_not_hang_up_or_had_the_message_says_nothing_of_it(
+    how: str,
+) -> None:
+    broker, batch = Broker([b"x"]), lettered("xabc")
+    setattr(broker, how, True)
 
     failed = await broker.publish(batch, 60)
 

@@ -122,6 +122,21 @@ async def test_what_was_on_its_way_to_a_broker_that_stays_away_is_unclear(
     assert (cut_off.failure, cut_off.refused, never_sent.failure) == ("unclear", {}, "unavailable")
 
 
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_only_who_ends_a_connection_has_hung_up(tmp_path: Path, is_killed: bool) -> None:
+    with Mosquitto(tmp_path) as server:
+        async with publishing(server, "silent", qos=QOS[0]) as opened:
+            client = opened._client
+            assert client is not None
+            with server.halted():
+                client.publish([b"1"])
+                if is_killed:
+                    server.kill()
+                await until(lambda: client.is_lost)
+
+    assert client.is_hung_up is is_killed
+
+
 async def test_without_any_of_the_fields_it_is_an_outage_as_ever(tmp_path: Path) -> None:
     with Mosquitto(tmp_path, extra=MOST) as server:
         async with publishing(server, "plain", SOON, qos=QOS[0]) as opened:
