@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from random import Random
 from typing import cast
 
 import pytest
@@ -154,6 +156,33 @@ async def test_a_broker_that_hangs_up_on_everything_for_a_while_costs_no_message
 
         assert batch.refused == {}
         assert batch.left == [] if failed is None else failed.was_alone
+
+
+@virtual
+async def test_a_connection_that_ends_with_nothing_on_the_wire_makes_counting_begin_anew() -> None:
+    broker = Broker([b"x"], ends=lambda since, now: 2.02 < since < 2.5 and now - since >= 0.5)
+    batch = lettered("xab")
+
+    failed = await broker.publish(batch)
+
+    assert (failed, [*batch.refused]) == (None, [0])
+    assert b"".join(broker.tried) == b"x" + b"xx" + b"x" + b"xxx" + b"a" + b"x" + b"b"
+
+
+@virtual
+async def test_connections_that_end_by_chance_cost_no_message() -> None:
+    """Where a connection lasts about as long as a confirmation takes, as with two of one client id."""
+    chance, lasting = Random(1), defaultdict[float, float](lambda: chance.expovariate(70))
+    for _ in range(100):
+        lasting.clear()
+        broker, batch = (
+            Broker(ends=lambda since, now: now - since >= lasting[since]),
+            lettered("abcd" * 3),
+        )
+
+        await broker.publish(batch, 30)
+
+        assert batch.refused == {}
 
 
 @pytest.mark.parametrize("lasting", [0.005, 0.5, 0.999, 1.005, 1.5, 2.5])
