@@ -125,7 +125,7 @@ async def test_what_was_on_its_way_to_a_broker_that_stays_away_is_unclear(
 @pytest.mark.parametrize("is_killed", [True, False])
 async def test_only_who_ends_a_connection_has_hung_up(tmp_path: Path, is_killed: bool) -> None:
     with Mosquitto(tmp_path) as server:
-        async with publishing(server, "silent", qos=QOS[0]) as opened:
+        async with publishing(server, "silent", Limits(keepalive_seconds=8), qos=QOS[0]) as opened:
             client = opened._client
             assert client is not None
             with server.halted():
