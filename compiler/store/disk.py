@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
+
+_OTHER_TABLES = re.compile(r"no such (table|column|index): |table \S+ has ")
+"""What SQLite says where tables are others than ours: all that it is asked for is in those."""
 
 
 def is_full(cause: Exception) -> bool:
@@ -13,7 +17,12 @@ def is_full(cause: Exception) -> bool:
 
 
 def is_damage(cause: BaseException) -> bool:
-    """Return whether the file is not what was written, or no database at all."""
+    """Return whether the file is not what was written, or no database at all.
+
+    Where what it says of its tables is damaged, SQLite takes that for what somebody has written.
+    """
+    if _name(cause) == "SQLITE_ERROR":
+        return _OTHER_TABLES.match(str(cause)) is not None
     return _name(cause).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 

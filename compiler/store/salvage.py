@@ -43,6 +43,8 @@ def salvage(damaged: Path, file: Path) -> int:
     count = 0
     with closing(sqlite3.connect(damaged, isolation_level=None)) as source:
         source.text_factory = bytes
+        # Else one table that the schema has wrong costs all of them.
+        source.execute("PRAGMA writable_schema = ON")
         with closing(sqlite3.connect(file, isolation_level=None)) as target:
             target.execute("BEGIN")
             for id, *texts, next, ended in _read(source, "SELECT * FROM queues"):

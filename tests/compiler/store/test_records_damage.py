@@ -188,12 +188,45 @@ async def test_letters_outlive_a_database_that_is_made_anew(tmp_path: Path) -> N
     await store.close()
 
 
+@pytest.mark.parametrize(
+    ("table", "word", "wrong"),
+    [
+        ("signatures", "messages", "messag3s"),
+        ("signatures", "last_seen", "last_sden"),  # which an index names
+        ("letters", "detail", "deta1l"),
+    ],
+)
+@virtual
+async def test_where_tables_are_called_otherwise_they_are_made_anew(
+    tmp_path: Path, table: str, word: str, wrong: str
+) -> None:
+    told: list[str] = []
+    store = await opened(tmp_path, told)
+    await put_down(Records(store), b"a", b"b")
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "store.db")) as run, run:
+        run.execute("PRAGMA writable_schema = ON")
+        renamed = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?"
+        run.execute(renamed, (word, wrong, table))
+
+    store = await opened(tmp_path, told)
+    records = Records(store)
+    await put_down(records, b"c")
+    listed = await ids(records)
+    alike = await records.signatures("press-line")
+    await store.close()
+
+    assert sorted(listed) == [1, 2, 3]
+    assert sum(each.letters for each in alike) == 3
+    assert "is damaged (" in " ".join(told)
+
+
 @virtual
 async def test_what_cannot_be_read_is_no_page(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     records = Records(store)
     await put_down(records, b"a")
-    store.database._run.execute("DROP TABLE letters")
+    store.database._run.close()
     with pytest.raises(StoreFailed):
         await records.page("press-line")
 
