@@ -73,6 +73,10 @@ def output(**options: Any) -> S3Output:
     return S3Output.load({"connection": "lake", "prefix": "", "rotate": ROTATE} | options)
 
 
+UNDER_WAY = ".rclone_temp_put_"
+"""How rclone names what it has not got whole yet."""
+
+
 def sink(ctx: StubContext, **options: Any) -> S3Sink:
     """Return what an output writes to, which has asked for nothing yet."""
     made: AwaitingSink = output(**options).open(ctx)
@@ -84,7 +88,8 @@ def objects(server: S3, prefix: str = "") -> dict[str, bytes]:
     """Return what lies below a prefix: keys in order, with their bytes."""
     root = server.objects
     files = sorted(path for path in (root / prefix).rglob("*") if path.is_file())
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+    whole = [path for path in files if not path.name.startswith(UNDER_WAY)]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in whole}
 
 
 class Shop:
