@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.store")
 
+EVERY_BYTE = 2**62
+"""The bound of a queue that nothing bounds but the disk."""
+
 QueueName = tuple[str, str, StoredPartKind]
 """Of a queue: the pipeline, what is read or written to, and which of them it is."""
 

@@ -51,6 +51,7 @@ from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
+from headrace.compiler.runtime.borrowed import EVERY_BYTE
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.deadletters import DeadLetters
 from headrace.compiler.runtime.dependencies import read_now
@@ -90,8 +91,6 @@ _R = TypeVar("_R")
 
 NOTHING: Batch = []
 """No messages: nothing is lost by most failures of inputs."""
-EVERY_BYTE = 2**62
-"""The bound of what nothing bounds but the disk."""
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
 

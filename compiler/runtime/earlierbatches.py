@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery
+from headrace.compiler.runtime.borrowed import EVERY_BYTE
 from headrace.compiler.runtime.keptqueue import AGAIN_SECONDS, KeptQueue
 from headrace.compiler.runtime.queuedbatch import batch_of_entry, count_of_entry
+from headrace.compiler.runtime.settingaside import set_aside
 from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 READ_AT_ONCE = 16
 """Batches that are in memory and not in a part yet."""
-EVERY_BYTE = 2**62
-"""The bound of what nothing is added to."""
 
 
 class EarlierBatches:
@@ -79,7 +79,7 @@ class EarlierBatches:
     ) -> None:
         """Hand one on, and wait until it is in a part: that has not ended the process then."""
         if entry.deaths >= SET_ASIDE_FROM:
-            self._set_aside(entry, journal)
+            set_aside(self._place, entry, journal, count_of_entry(entry.payload))
             return
         batch = await batch_of_entry(entry.payload, self._place.decoding)
         self.in_hand, taken = batch, asyncio.Event()
@@ -97,12 +97,3 @@ class EarlierBatches:
         """Have no queue any more when nothing is in it."""
         if self._is_read and not journal.entries and self._ending is None:
             self._ending = asyncio.ensure_future(self._kept.end())
-
-    def _set_aside(self, entry: StoredEntry, journal: Journal) -> None:
-        """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
-        why = f"set aside: the process ended {entry.deaths} times while it was under way"
-        group = self._place.keep_entry(why, entry.payload, count_of_entry(entry.payload))
-        if group is None:
-            journal.set_aside(entry.number)
-        else:
-            journal.let_go([entry.number], group)

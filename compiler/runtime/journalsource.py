@@ -20,6 +20,7 @@ from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.runtime.beingstored import STORED_SECONDS, BeingStored, CommitWaiters
 from headrace.compiler.runtime.borrowed import BorrowedJournal
 from headrace.compiler.runtime.keptqueue import KeptQueue
+from headrace.compiler.runtime.settingaside import set_aside
 from headrace.compiler.runtime.storage import Storage
 from headrace.compiler.runtime.storedarrival import StoredOrigin, origin_of_entry
 from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
@@ -201,15 +202,9 @@ class JournalSource(Source):
 
     def _set_aside(self, entry: StoredEntry) -> None:
         """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
-        why = f"set aside: the process ended {entry.deaths} times while it was under way"
-        group = self._place.keep_entry(why, entry.payload, 1)
+        borrowed = self._kept.borrowed
+        why = set_aside(self._place, entry, None if borrowed is None else borrowed.journal, 1)
         log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
-        if self._kept.borrowed is None:
-            return
-        if group is None:
-            self._kept.borrowed.journal.set_aside(entry.number)
-        else:
-            self._kept.borrowed.journal.let_go([entry.number], group)
 
     def queue(self) -> QueueFill | None:
         """Return how many bytes are kept."""

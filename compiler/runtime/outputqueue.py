@@ -38,6 +38,7 @@ from headrace.compiler.runtime.queuedbatch import (
 )
 from headrace.compiler.runtime.queueditem import QueuedItem
 from headrace.compiler.runtime.selecting import Broke
+from headrace.compiler.runtime.settingaside import set_aside
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
@@ -411,13 +412,7 @@ class OutputQueue(Writer):
 
     def _set_aside(self, entry: StoredEntry) -> None:
         """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
-        why = f"set aside: the process ended {entry.deaths} times while it was under way"
-        messages = count_of_entry(entry.payload)
-        group = self.place.keep_entry(why, entry.payload, messages)
-        if group is None:
-            self._journal.set_aside(entry.number)
-        else:
-            self._journal.let_go([entry.number], group)
+        set_aside(self.place, entry, self._journal, count_of_entry(entry.payload))
 
     async def _change(self) -> None:
         """Wait until something is written, stored or read."""
