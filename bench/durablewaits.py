@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -16,6 +18,9 @@ from bench.load import Plan
 from bench.measuring import Effort
 from bench.servers import Server
 from bench.table import Row
+from headrace.compiler.store.database import Database
+from headrace.compiler.store.folder import DATABASE
+from headrace.compiler.store.journal import PAGE_BYTES
 
 A_SECOND = 1_000
 LONGER_MS = 3
@@ -23,6 +28,8 @@ LONGER_MS = 3
 READ_BACK_BYTES = 1_000_000_000
 POST_BYTES = 12_500
 MOST_MEMORY = 60_000_000
+MOST_READ_SECONDS = 3
+"""How long the store may take to read them, without what becomes of them."""
 LOOKS_SECONDS = 0.02
 
 
@@ -99,6 +106,8 @@ def readback(effort: Effort) -> list[Row]:
             outcome = servers.load(plan)
             if set(outcome.statuses) != {"202"}:
                 raise RuntimeError(f"not everything was accepted: {outcome.statuses}")
+        [file] = Path(folder).rglob(DATABASE)
+        read = _read_back(file, effort)
         with serving(Path(folder, "beside"), "process") as server:
             idle = server.rss
         began = time.monotonic()
@@ -112,6 +121,7 @@ def readback(effort: Effort) -> list[Row]:
             seconds = time.monotonic() - began
     more = rss - idle
     return [
+        read,
         Row(
             "readback",
             f"{most / 1e9:.3g} GB read back and worked off in {seconds:.1f} s",
@@ -120,5 +130,41 @@ def readback(effort: Effort) -> list[Row]:
             f"at most {MOST_MEMORY / 1e6:.0f} MB",
             more <= MOST_MEMORY,
             rss,
-        )
+        ),
     ]
+
+
+def _read_back(file: Path, effort: Effort) -> Row:
+    """Return how long the store reads all of it, beside SQLite that only returns the rows."""
+    turns = []
+    for _ in range(min(effort.pairs, 3)):
+        with closing(Database(file, "process", time.time, is_only_read=True)) as database:
+            began = time.perf_counter()
+            entries = _read_by_store(database)
+            took = time.perf_counter() - began
+        with closing(sqlite3.connect(file)) as by_hand:
+            began = time.perf_counter()
+            for _row in by_hand.execute("SELECT * FROM entries ORDER BY queue, first"):
+                pass
+            turns.append((took, time.perf_counter() - began))
+    own, other = (median(each) for each in zip(*turns, strict=True))
+    return Row(
+        "readback",
+        f"{entries:,} entries of {file.stat().st_size / 1e9:.3g} GB read by the store",
+        f"SQLite returns their rows: {other:.2f} s",
+        f"{own:.2f} s",
+        f"at most {MOST_READ_SECONDS} s",
+        own <= MOST_READ_SECONDS,
+        own,
+    )
+
+
+def _read_by_store(database: Database) -> int:
+    """Read all of one queue, a page at a time; return how many entries there were."""
+    [queue] = database.queues()
+    entries, after, is_last = 0, -1, False
+    while not is_last:
+        page = database.page(queue.id, after, queue.next, PAGE_BYTES)
+        entries += sum(len(row.payloads) for row in page.rows)
+        after, is_last = page.last, page.is_last
+    return entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sqlite3
 import tempfile
@@ -21,11 +22,14 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.durablebucket import DurableBucket
 from headrace.compiler.runtime.keptbuckets import KeptBuckets
 from headrace.compiler.store.openstore import Store
+from headrace.web.commands.collecting import collect_less
 
 TOGETHER = 2_500
 """Keys that are written in one turn."""
 MOST_TIMES = 1.3
-MOST_SECONDS = 3.0
+MOST_TIMES_LOADED = 1.67
+"""How much longer than rows that are only read and decoded keys may take until they are loaded:
+the bar of 3 s, where those rows took 1.8."""
 MOST_HELD_MS = 20
 MANY = 1_000_000
 _SETTINGS = (
@@ -42,7 +46,9 @@ _WRITE = (
     "INSERT INTO buckets SELECT 'machines', key, value, ? FROM json_each(?) WHERE true"
     " ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, at = excluded.at"
 )
+_READ = "SELECT key, value FROM buckets WHERE bucket = 'machines' ORDER BY at"
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 Values = dict[str, Any]
 
 
@@ -145,42 +151,68 @@ def load1m(effort: Effort) -> list[Row]:
     count = MANY if effort.pairs > 1 else 1_000
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_fill(Path(folder), count))
-        each = [asyncio.run(_load(Path(folder), count)) for _ in range(min(effort.pairs, 3))]
-    seconds, held = median(one for one, _ in each), median(one for _, one in each) * 1000
+        usual = gc.get_threshold()
+        collect_less()  # as a server has it
+        try:
+            turns = [
+                (*asyncio.run(_load(Path(folder), count)), _read_by_hand(Path(folder)))
+                for _ in range(min(effort.pairs, 3))
+            ]
+        finally:
+            gc.set_threshold(*usual)
+    seconds, held, by_hand = (median(each) for each in zip(*turns, strict=True))
+    times = sorted(own / other for own, _, other in turns)
+    middle = times[len(times) // 2]
     loaded = f"{count:,} keys"
     return [
         Row(
             "load1m",
-            f"{loaded} loaded",
-            "the clock",
-            f"{seconds:.2f} s",
-            f"at most {MOST_SECONDS:g} s",
-            seconds <= MOST_SECONDS,
-            seconds,
+            f"{loaded} loaded: {seconds:.2f} s",
+            f"their rows read and decoded by hand: {by_hand:.2f} s",
+            f"{middle:.2f} x ({times[0]:.2f} to {times[-1]:.2f})",
+            f"at most {MOST_TIMES_LOADED:g}",
+            middle <= MOST_TIMES_LOADED,
+            middle,
         ),
         Row(
             "load1m",
             f"the longest that nothing else ran, {loaded}",
             "the clock",
-            f"{held:.1f} ms",
+            f"{held * 1000:.1f} ms",
             f"at most {MOST_HELD_MS} ms",
-            held <= MOST_HELD_MS,
+            held * 1000 <= MOST_HELD_MS,
             held,
         ),
     ]
 
 
 async def _fill(folder: Path, count: int) -> None:
-    ours = Ours(folder, count)
+    """Make both: a store, and rows that are written by hand."""
+    ours = Ours(folder / "ours", count)
     await ours.open()
+    by_hand = ByHand(folder / "by-hand.db", count, Clock(asyncio.get_running_loop()))
     for start in range(0, count, TOGETHER):
-        await ours.merge({f"machine-{n:07}": _values(n) for n in range(start, start + TOGETHER)})
+        numbers = range(start, min(start + TOGETHER, count))
+        some = {f"machine-{n:07}": _values(n) for n in numbers}
+        await ours.merge(some)
+        by_hand.merge(some)
     await ours.store.close()
+    by_hand.database.close()
+
+
+def _read_by_hand(folder: Path) -> float:
+    """Return how long it takes. Units: seconds."""
+    with closing(sqlite3.connect(folder / "by-hand.db")) as database:
+        began = time.perf_counter()
+        found = {key: _decode(values) for key, values in database.execute(_READ)}
+        took = time.perf_counter() - began
+        del found
+    return took
 
 
 async def _load(folder: Path, count: int) -> tuple[float, float]:
     """Return how long it took, and the longest that nothing else ran. Units: seconds."""
-    ours, longest = Ours(folder, count), 0.0
+    ours, longest = Ours(folder / "ours", count), 0.0
 
     async def look() -> None:
         nonlocal longest

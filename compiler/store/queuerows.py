@@ -71,6 +71,7 @@ class QueueRows:
             work = partial(onthread.page, queue, after, before, most_bytes, self._clock.seconds())
             try:
                 page, cause = await writer.run(partial(work, self._room))
+                writer.is_read_back = True
                 break
             except Exception as raised:
                 tries += 1

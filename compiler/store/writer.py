@@ -69,6 +69,9 @@ class StoreWriter:
         self._is_quiet = self._is_tried = self._is_looked_after = False
         """What the timers want done."""
         self._may_give_back = self._is_begun_anew = False
+        self.is_read_back = False
+        """Whether a page of a queue was read since it was quiet last. The room that is free by then costs
+        the more to give back the more there is behind it, which is about to go: that waits for the end."""
         self.commits = 0
         self.commit_seconds = 0.0, 0
         """How long commits took, and of how many that is. Units: seconds."""
@@ -320,6 +323,9 @@ class StoreWriter:
         if not self.changes.is_empty:
             await self._commit(Group())
         if not self._may_give_back or not self.condition.takes:
+            return
+        if self.is_read_back:
+            self.is_read_back = False
             return
         self._may_give_back = False
         try:

@@ -9,12 +9,13 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import READY_BYTES
-from headrace.compiler.store.database import log_of
+from headrace.compiler.store.database import Database, log_of
 from headrace.compiler.store.folder import DATABASE
 from headrace.compiler.store.group import MOST_BYTES
 from headrace.compiler.store.journal import PAGE_BYTES, Journal
 from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import READY_ENTRIES
+from headrace.compiler.store.writer import GIVEN_BACK_PAGES, QUIET_SECONDS
 from tests.virtual import virtual
 
 OUTSTANDING = 64 * 2**20
@@ -88,3 +89,33 @@ async def test_the_file_is_given_back_when_nothing_is_in_it(tmp_path: Path) -> N
     await store.close()
 
     assert (tmp_path / "store.db").stat().st_size < 8 * 2**20
+
+
+@virtual
+async def test_room_is_given_back_when_all_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(asyncio.get_running_loop())
+    store = await Store.open(clock, tmp_path, sync="process", keep_free_bytes=0, reserve_bytes=0)
+    journal = await Journal.open(store, "p", "http", "journal", 2**40)
+    for _ in range(400):
+        await journal.append(bytes(60_000)).stored()
+    left = list[int]()
+    give_back = Database.give_back
+
+    def counted(self: Database, pages: int) -> None:
+        left.append(journal.entries)
+        give_back(self, pages)
+
+    monkeypatch.setattr(Database, "give_back", counted)
+    journal.stop()
+    while entries := await journal.read():
+        journal.let_go([each.number for each in entries])
+        await clock.sleep(QUIET_SECONDS * 0.6)
+    assert left == []
+
+    await clock.sleep(1)
+    assert left
+    assert set(left) == {0}
+    assert store.database.free_pages() <= GIVEN_BACK_PAGES
+    await store.close()
