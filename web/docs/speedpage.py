@@ -39,7 +39,13 @@ TRANSFORMS = {
     "script100": "a `script` of one line, a hundred messages a batch",
     "script1": "the same, one message a batch",
 }
-UNITS = {"msg": "messages", "row": "rows", "value": "values"}
+STORED = {
+    "durable1": "posts of one message into an input with `durable`",
+    "durable100": "posts of a hundred",
+    "queue1": "batches of one message through an output with a `queue` that keeps up",
+    "queue100": "batches of a hundred",
+}
+UNITS = {"msg": "messages", "row": "rows", "value": "values", "passes": "batches"}
 Figures = dict[str, list[list[str]]]
 """The rows of what was measured, by scenario: what ours does, what it is held against, the ratio."""
 
@@ -53,6 +59,9 @@ def pages(docs: Path) -> dict[str, RegionTexts]:
             "posts": table(head, _told(POSTS, figures)),
             "brokers": table(head, _told(BROKERS, figures)),
             "transforms": table(head, _told(TRANSFORMS, figures)),
+            "stored": table(
+                ("what", "a second", "beside the same without"), _told(STORED, figures)
+            ),
             "short": table(
                 ("scenario", "measured", "held against", "ratio", "bar"), _short(figures)
             ),
