@@ -75,7 +75,7 @@ test-all: .venv/.tests console ## run the long tests, and the generated ones wit
 	$(call in_two_halves,--hypothesis-profile=full,--dist worksteal,(long or hypothesis))
 
 kills: KILLS = 50
-kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; some hours)
+kills: .venv/.tests ## run the tests that kill under load, and print counts (KILLS=100 for how often; 40 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) $$(grep -rl --include='test_*.py' '"KILLS"' tests) --timeout 0 -rP $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C

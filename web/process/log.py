@@ -33,6 +33,8 @@ _ABOUT = re.compile(r"pipeline '%s'(?P<place> %s)?")
 
 _HUNG_UP = "returning true from eof_received() has no effect when using ssl"
 """What the event loop says when a server hangs up on a driver that went over to TLS later."""
+_CUT_OFF = "coro=<ClientRequest.write_bytes() done"
+"""What it names when a server goes away as aiohttp begins to send: that the request fails is told as well."""
 
 Form = Literal["text", "json"]
 
@@ -192,4 +194,7 @@ def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "t
 
 
 def _is_heard(entry: logging.LogRecord) -> bool:
-    return entry.name.partition(".")[0] in (_OURS, "uvicorn", "asyncio") and entry.msg != _HUNG_UP
+    if entry.name.partition(".")[0] not in (_OURS, "uvicorn", "asyncio") or entry.msg == _HUNG_UP:
+        return False
+    cause = entry.exc_info[1] if entry.exc_info else None
+    return not (isinstance(cause, ConnectionResetError) and _CUT_OFF in entry.getMessage())

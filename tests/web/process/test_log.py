@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import io
 import json
 import logging
@@ -15,6 +17,16 @@ import pytest
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.process.log import MOST_WAITING, JsonLine, OneLine, StandardError, configure
+
+
+class ClientRequest:
+    """As the event loop names what aiohttp runs."""
+
+    async def write_bytes(self, cause: Exception) -> None:
+        raise cause
+
+    async def read(self, cause: Exception) -> None:
+        raise cause
 
 
 def record(message: str, *arguments: object, exc_info: object = None) -> logging.LogRecord:
@@ -169,6 +181,29 @@ def test_a_server_that_hangs_up_over_tls_is_not_told_by_the_event_loop(loggers: 
 
     [line] = written.getvalue().splitlines()
     assert line.endswith("WARNING a callback took too long")
+
+
+async def test_a_request_that_is_cut_off_as_it_begins_is_not_told_by_the_event_loop(
+    loggers: None,
+) -> None:
+    written = io.StringIO()
+    configure(written, is_debug=False)
+    request = ClientRequest()
+    for coroutine in (
+        request.write_bytes(ConnectionResetError("cut off")),
+        request.write_bytes(ValueError("wrong")),
+        request.read(ConnectionResetError("not sent")),
+    ):
+        task = asyncio.get_running_loop().create_task(coroutine)
+        await asyncio.wait([task])
+        del task, coroutine
+    gc.collect()
+
+    said = written.getvalue()
+    assert said.count("Task exception was never retrieved") == 2
+    assert "ValueError: wrong" in said
+    assert "ConnectionResetError: not sent" in said
+    assert "cut off" not in said
 
 
 def test_what_drivers_say_and_what_is_in_tracebacks_is_without_secrets(loggers: None) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+from headrace.compiler.store.lostcommits import LAST_NOT_WHOLE
 from tests import forked
 from tests.clients import HOST, PATIENCE
 from tests.server import Process, Server, executed, settled, started, written
@@ -108,6 +109,12 @@ def kill(server: Server) -> None:
     """End it without a word."""
     server.signal(signal.SIGKILL)
     assert server.ended() == -signal.SIGKILL
+
+
+def errors(server: Server) -> list[str]:
+    """Return what it says is wrong, but for a commit that the kill before has torn: nobody was answered."""
+    said = str(server.err).splitlines()
+    return [line for line in said if "ERROR" in line and not line.endswith(LAST_NOT_WHOLE)]
 
 
 def again(parts: Iterable[list[int]]) -> list[int]:

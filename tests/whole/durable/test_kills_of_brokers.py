@@ -20,7 +20,7 @@ from tests.whole.durable.feeding import (
     FromPlant,
     FromRedis,
 )
-from tests.whole.durable.lives import Lives, again, are_in_order, kill
+from tests.whole.durable.lives import Lives, again, are_in_order, errors, kill
 from tests.whole.durable.ondisk import stored_messages
 from tests.whole.figures import Figure
 from tests.whole.linking import Json, filing
@@ -72,7 +72,7 @@ class FedLives:
             pause(random.uniform(0, MOST_PAUSE))
             new = taken_in(server, PIPELINE) - self.lefts[-1]
             kill(server)
-            assert "ERROR" not in str(server.err)
+            assert errors(server) == []
         return new
 
     def look(self) -> int:

@@ -14,7 +14,7 @@ from tests.services.postgres import Postgres
 from tests.whole.aside import Aside
 from tests.whole.durable import answersearly
 from tests.whole.durable.customers import PIPELINE, Customers, pause
-from tests.whole.durable.lives import Lives, again, are_in_order, kill, pipeline
+from tests.whole.durable.lives import Lives, again, are_in_order, errors, kill, pipeline
 from tests.whole.figures import Figure
 from tests.whole.linking import filing
 from tests.whole.stores.kinds.every import POSTGRES
@@ -56,7 +56,7 @@ def survive(lives: Lives, kills: int) -> Customers:
             customers.wait_for(customers.count + LEAST)
             pause(random.uniform(0, MOST_PAUSE))
             kill(server)
-            assert "ERROR" not in str(server.err)
+            assert errors(server) == []
     with lives.life() as server:
         # They leave the buffer behind all that was kept.
         assert server.post(PIPELINE, [{"n": number} for number in LAST]).status == 202

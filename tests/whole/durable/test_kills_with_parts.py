@@ -14,7 +14,7 @@ from tests.services.s3 import S3 as S3Server
 from tests.services.s3 import SECRET
 from tests.whole.bridging.bridges import figure_of
 from tests.whole.durable.customers import PIPELINE, Customers, pause, wait_until
-from tests.whole.durable.lives import Lives, kill, pipeline
+from tests.whole.durable.lives import Lives, errors, kill, pipeline
 from tests.whole.figures import Figure
 from tests.whole.linking import Json, kept
 from tests.whole.stores.kinds.every import S3
@@ -57,7 +57,7 @@ class Lake:
             customers.wait_for(customers.count + LEAST)
             pause(random.uniform(0, MOST_PAUSE))
             kill(server)
-            assert "ERROR" not in str(server.err)
+            assert errors(server) == []
 
     def check(self, figure: Figure, kills: int) -> None:
         """Have all be uploaded that is kept, and compare it with what was answered."""
