@@ -34,7 +34,7 @@ _ABOUT = re.compile(r"pipeline '%s'(?P<place> %s)?")
 _HUNG_UP = "returning true from eof_received() has no effect when using ssl"
 """What the event loop says when a server hangs up on a driver that went over to TLS later."""
 _CUT_OFF = "coro=<ClientRequest.write_bytes() done"
-"""What it names when a server goes away as aiohttp begins to send: that the request fails is told as well."""
+"""What it names when a server goes away as aiohttp begins to send; that the request fails is told too."""
 
 Form = Literal["text", "json"]
 

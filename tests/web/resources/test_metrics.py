@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
+import threading
 import time
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
@@ -161,3 +164,20 @@ async def test_lost_messages_are_counted_by_component_and_reason(client, service
     }
     # A failure for each text and batch, whatever the number of messages.
     assert scraped["headrace_failures"]["losing", "transform"] == 4
+
+
+async def test_what_a_scrape_loads_nobody_waits_for(
+    client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, loading = builtins.__import__, list[threading.Thread]()
+
+    def loaded(name: str, *rest: Any, **named: Any) -> Any:
+        if name.startswith("prometheus_client"):
+            loading.append(threading.current_thread())
+        return load(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", loaded)
+    await client.simulate_get("/metrics")
+
+    assert loading
+    assert threading.main_thread() not in loading
