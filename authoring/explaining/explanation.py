@@ -21,10 +21,13 @@ from headrace.authoring.explaining.explained import (
 from headrace.authoring.explaining.inmemory import InMemory, in_memory
 from headrace.authoring.explaining.loops import GeneratedCode, generated_code
 from headrace.compiler.component.conditions import Condition
+from headrace.compiler.component.durable import durable_of
+from headrace.compiler.component.durableinput import DurableInput
 from headrace.compiler.component.families import Component, Input, Output, Transform
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.promises import Promises, size
+from headrace.compiler.component.queuedoutput import QueuedOutput
 from headrace.compiler.component.retry import retry_of
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.showing import shown_config
@@ -165,6 +168,9 @@ class _Explaining:
             yield f"while the server is away: {waits[1]}"
         if isinstance(component, Output) and self.config.letters is not None:
             yield _telling_apart(component)
+        if isinstance(component, DurableInput) and component.promised().waiting is None:
+            kept = durable_of(component.durable)
+            yield from [] if kept is None else [f"on the disk: at most {size(kept.max_bytes)}"]
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):
@@ -280,6 +286,13 @@ def _promises(component: Component, *, is_kept: bool) -> Iterator[ExplainedPromi
             yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
 
 
+_FULL = {
+    "wait": "beyond that what comes waits, and the inputs with it",
+    "drop_oldest": "beyond that the oldest is dropped and counted",
+}
+"""What a queue does with more than it may keep, by its `when_full`."""
+
+
 def _waits(component: Component) -> tuple[str, str] | None:
     """Return the promise of what a component does in an outage, if it bridges outages, and its text."""
     if isinstance(component, Output):
@@ -289,8 +302,10 @@ def _waits(component: Component) -> tuple[str, str] | None:
     if retry is None:
         return None
     lasting = "for ever" if retry.seconds is None else f"for up to {retry.seconds:,} s"
-    if isinstance(component, Output) and component.is_queued:
-        return "delivery.queue.waits", f"is on the disk and is tried again, in order, {lasting}"
+    if isinstance(component, QueuedOutput) and (queue := component.queueing) is not None:
+        most = f"at most {size(queue.max_bytes)}, {_FULL[queue.when_full]}"
+        said = f"is on the disk and is tried again, in order, {lasting}; {most}"
+        return "delivery.queue.waits", said
     return "delivery.retry.waits", f"waits and is tried again, in order, {lasting}"
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
+from headrace.compiler.component.durable import durable_of
+
 if TYPE_CHECKING:
     from headrace.compiler.component.families import Component
 
@@ -22,6 +24,7 @@ Promising: TypeAlias = "Component | type[Component]"
 """A component, or a kind of them."""
 
 ON_DISK = ", and on the disk as many bytes as `durable` says"
+"""Said of a kind of inputs; of one that is in a config its number is said."""
 BYTES = "bytes"
 """The unit of a bound that is told as a size: ``64 MiB``."""
 
@@ -161,7 +164,7 @@ class Waiting(Promises):
         """Yield how much waits, and what happens beyond that."""
         bounds = [each.told(component) for each in self.bounds]
         between = " or " if self.joined == "or" else ", and "
-        kept = f", and {self.stored}{ON_DISK}" if self.stored is not None else ""
+        kept = f", and {self.stored}{_on_disk(component)}" if self.stored is not None else ""
         yield "waits", between.join(bounds) + self.more + kept
         yield "beyond", self.beyond
 
@@ -177,6 +180,13 @@ class Waiting(Promises):
             more = f" ({self.more.removeprefix(', ')})" if self.more else ""
             return [replace(first, says=f"{first.says}{either}{more}".strip())]
         return [first, *(each for each in others if not each.is_inside)]
+
+
+def _on_disk(component: Promising) -> str:
+    """Return how much of what an input takes in may be on the disk; it is durable, or a kind of inputs."""
+    if isinstance(component, type) or (kept := durable_of(component.values()["durable"])) is None:
+        return ON_DISK
+    return f", and on the disk {size(kept.max_bytes)}"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

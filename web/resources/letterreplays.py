@@ -234,8 +234,8 @@ ROWS: tuple[Endpoint, ...] = (
             **refusals(
                 _404="No pipeline runs under the id; or the one letter with other messages, or of a dry"
                 " run, is not there.",
-                _409="One is under way in the pipeline; or what they are to go into is not there, and the"
-                " answer says what is.",
+                _409="One is under way in the pipeline; it does not run, or has no `dead_letters`; or what"
+                " they are to go into is not there, and the answer says what is.",
                 _422="The body is not such a request, and the answer says why; or `component` is named for"
                 " letters of several stages.",
                 _503="Too many bodies wait to be read, or dry runs for their turn, or the disk cannot be"

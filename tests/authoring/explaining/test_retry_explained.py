@@ -31,6 +31,30 @@ def test_it_waits_in_an_outage_and_what_was_cut_off_may_be_there_twice(
     assert said["twice"][1] == "what was cut off after it was sent"
 
 
+@pytest.mark.parametrize(
+    ("queue", "most"),
+    [
+        ("true", "at most 1 GiB, beyond that what comes waits, and the inputs with it"),
+        (
+            "{ max_bytes: 1048576, when_full: drop_oldest }",
+            "at most 1 MiB, beyond that the oldest is dropped and counted",
+        ),
+    ],
+)
+def test_a_queue_says_how_much_it_keeps_and_what_happens_beyond(queue: str, most: str) -> None:
+    config = f"""
+- id: p
+  inputs: [{{ type: http }}]
+  outputs:
+    - {{ type: http, url: "http://127.0.0.1:9/", queue: {queue} }}
+"""
+    [told] = explained_text(config)
+
+    said = {each.about: (each.name, each.text) for each in [*told.parts()][1].promises}
+    waits = f"is on the disk and is tried again, in order, for ever; {most}"
+    assert said["away"] == ("delivery.queue.waits", waits)
+
+
 def test_without_it_an_output_says_what_it_ever_said() -> None:
     [told] = explained_text(CONFIG.format(retry="verb: POST").replace("verb: POST, verb", "verb"))
 
