@@ -188,6 +188,15 @@ class StubContext:
         self.skipped += 1
         self.warn_once(text)
 
+    def expect_losses(self, reason: str) -> None:
+        """Count nothing before it is lost."""
+
+    def drop(self, text: str, count: int) -> None:
+        """Count what is dropped as skipped, and as lost."""
+        self.skipped += count
+        self.lost[text] += count
+        self.warn_once(text)
+
     def took(self, branch: str, *path: str | int) -> None:
         self.taken.append((branch, path))
 

@@ -280,6 +280,12 @@ class Context(Protocol):
     def skip(self, text: str) -> None:
         """Count a payload that is passed over, and warn of it as `warn_once` does."""
 
+    def expect_losses(self, reason: Literal["batch", "dropped", "error", "stopped"]) -> None:
+        """Have what the component may lose counted from nothing on."""
+
+    def drop(self, text: str, count: int) -> None:
+        """Count messages as skipped, and as lost, for which there is no room, and warn of it once."""
+
     def has_warned(self, text: str) -> bool:
         """Return whether `warn_once` was told this already."""
 

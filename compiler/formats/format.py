@@ -115,6 +115,18 @@ class Intake:
             raise TooManyInPayload(MOST_MESSAGES, "messages")
 
 
+class CountingIntake(Intake):
+    """How many messages one payload becomes, none of which is held on to."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.messages = 0
+
+    def take(self, messages: Batch, containers: int = 0) -> None:
+        """Count some messages."""
+        self.messages += len(messages)
+
+
 class FormatOptions(NamedTuple):
     """What an input says of its format."""
 

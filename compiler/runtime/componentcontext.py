@@ -193,6 +193,11 @@ class ComponentContext:
         self._parts.counters.skipped += 1
         self.warn_once(text)
 
+    def drop(self, text: str, count: int) -> None:
+        self._parts.counters.skipped += count
+        self._failures.losses.add(self.stage, self.index, "dropped", count)
+        self.warn_once(text)
+
     def expect_losses(self, reason: LossReason) -> None:
         """Have what the component loses counted from nothing on."""
         self._failures.losses.expect(self.stage, self.index, reason)

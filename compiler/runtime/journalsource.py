@@ -7,7 +7,6 @@ disk. What is handed on differs: payloads as they came (`StoredPayloads`), or ba
 
 from __future__ import annotations
 
-import logging
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
     from headrace.compiler.store.group import Group
     from headrace.compiler.store.journal import StoredEntry
-
-log = logging.getLogger("headrace.store")
 
 STUCK_SECONDS = 1.0
 """How long nothing moves where there is no room until buffers hand on what they hold."""
@@ -180,11 +177,18 @@ class JournalSource(Source):
     async def _next(self, entries: deque[StoredEntry]) -> list[Arrival]:
         """Take some entries, one at least, and return what they are."""
 
-    def _take(self, entries: deque[StoredEntry]) -> StoredEntry | None:
+    @abstractmethod
+    async def _count_of(self, entry: StoredEntry) -> int:
+        """Return how many messages are in an entry that has ended the process; 1: that cannot be told.
+
+        None of them is made more of than that takes: it may have been what ended it.
+        """
+
+    async def _take(self, entries: deque[StoredEntry]) -> StoredEntry | None:
         """Take an entry; None: it has ended the process again and again, and is out of the way now."""
         entry = entries.popleft()
         if entry.deaths >= SET_ASIDE_FROM:
-            self._set_aside(entry)
+            await self._set_aside(entry)
             return None
         if entry.deaths >= ALONE_FROM:  # a buffer may wait for others, which wait for this one
             self._clock.call_later(STUCK_SECONDS, self._place.release)
@@ -200,11 +204,12 @@ class JournalSource(Source):
             await self._clock.sleep(0)
             self._turn_ends = self._clock.monotonic() + TURN_SECONDS
 
-    def _set_aside(self, entry: StoredEntry) -> None:
+    async def _set_aside(self, entry: StoredEntry) -> None:
         """Keep out of the way, as a dead letter if there are any, what has ended the process repeatedly."""
+        messages = await self._count_of(entry)
         borrowed = self._kept.borrowed
-        why = set_aside(self._place, entry, None if borrowed is None else borrowed.journal, 1)
-        log.error("pipeline '%s' %s: %s", self._place.pipeline, self._place.place, why)
+        journal = None if borrowed is None else borrowed.journal
+        set_aside(self._place, entry, journal, messages)
 
     def queue(self) -> QueueFill | None:
         """Return how many bytes are kept."""

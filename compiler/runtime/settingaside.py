@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
     from headrace.compiler.store.journal import Journal, StoredEntry
 
+log = logging.getLogger("headrace.store")
+
 
 def set_aside(
     place: ComponentContext, entry: StoredEntry, journal: Journal | None, messages: int
-) -> str:
-    """Keep an entry out of the way, as a dead letter if there are any; return what is said of it.
+) -> None:
+    """Keep an entry out of the way, as a dead letter if there are any, and tell of it as an error.
 
     ``journal``: what it was handed out by; None: that is closed, and the entry comes again.
     ``messages``: how many are in it.
@@ -24,4 +27,4 @@ def set_aside(
             journal.set_aside(entry.number)
         else:
             journal.let_go([entry.number], group)
-    return why
+    log.error("pipeline '%s' %s: %s", place.pipeline, place.place, why)

@@ -13,10 +13,12 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from headrace.compiler.component.buildcontext import KeepBounds, KeptSource
 from headrace.compiler.delivery import Acknowledgement, Batch
 from headrace.compiler.edges import Arrival
-from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat
+from headrace.compiler.formats import CountingIntake, FormatMisfit, Intake, PayloadFormat
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.largejson import (
     LARGE,
@@ -43,6 +45,9 @@ KEPT_BYTES = 2**20
 again then. A megabyte takes five in memory, which is about what the caches of a processor hold."""
 DECODED_AT_ONCE = 32 * 1024
 """Bytes that are decoded before others may have their turn."""
+NO_MESSAGE = "skipped what does not fit the format: no message can be made of it"
+MOST_COUNTED = 1_000_000
+"""Items of a list that are counted: each takes 56 bytes of memory meanwhile."""
 SLOW = 8
 """How many times as long a text takes that takes long (`largejson.takes_long`)."""
 
@@ -160,21 +165,22 @@ class StoredBatches(JournalSource, KeptSource):
                 break
             if not deaths:
                 entries.popleft()
-            elif self._take(entries) is None:
+            elif await self._take(entries) is None:
                 continue
             if batch is None:
                 payload, is_json = payload_of(whole)
                 is_slow = takes_long(payload, self._place.decoding)
                 decoded += len(payload) * (SLOW if is_slow else 1)
-                batch = await self._decoded(payload, None if is_json else self._format)
+                batch = await self._decoded(payload, is_json=is_json)
             arrivals.append((batch, entry if len(whole) <= SMALL else self._origin(entry)))
             if batch.__class__ is not list and isinstance(batch, DecodedBatch):
                 break
         return arrivals
 
-    async def _decoded(self, payload: bytes, format: PayloadFormat | None) -> Batch:
+    async def _decoded(self, payload: bytes, *, is_json: bool) -> Batch:
         """Return the messages of a payload; one that is none any more for this config is skipped."""
         size, decoding = len(payload), self._place.decoding
+        format = None if is_json else self._format
         if size >= LARGE:
             await self._room_for(size)
         try:
@@ -196,9 +202,24 @@ class StoredBatches(JournalSource, KeptSource):
         except FormatMisfit as cause:
             self._place.leave_out(f"skipped what does not fit the format: {cause.kind}", payload)
             return []
+        if not batch and not is_json:  # a post without messages is not stored
+            self._place.leave_out(NO_MESSAGE, payload)
         if isinstance(batch, DecodedBatch):
             self._count_large(batch, size)
         return batch
+
+    async def _count_of(self, entry: StoredEntry) -> int:
+        """Return how many messages are in an entry; see `JournalSource._count_of`."""
+        payload, is_json = payload_of(entry.payload)
+        if is_json or self._format is None:
+            return _items_in(payload)
+        into, turn = CountingIntake(), WritingTurn(self._clock)
+        try:
+            for _ in self._format.slices(payload, into, self._place.decoding):
+                await turn.end()
+        except FormatMisfit:
+            return 1
+        return into.messages or 1
 
     async def _room_for(self, size: int) -> None:
         """Wait until a large payload may be in memory beside those that are."""
@@ -213,3 +234,13 @@ class StoredBatches(JournalSource, KeptSource):
         drains = super().stop()
         self._freed.set()
         return drains
+
+
+def _items_in(text: bytes) -> int:
+    """Return how many items a list has that is JSON, none of which is decoded; 1: it is none, or long."""
+    if text.count(b",") >= MOST_COUNTED:
+        return 1
+    try:
+        return len(msgspec.json.decode(text, type=list[msgspec.Raw])) or 1
+    except (ValueError, RecursionError):
+        return 1

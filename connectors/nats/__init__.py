@@ -227,7 +227,7 @@ INPUT = InputPromises(
         bounds=(MemoryBound(WAITING_MESSAGES, "messages"), MemoryBound(WAITING_BYTES, BYTES)),
         joined="or",
         more=", and as much on its way in",
-        beyond="messages are dropped here, each one counted as a failure",
+        beyond="messages are dropped here, each one counted as a failure and as lost",
     ),
 )
 DURABLE_INPUT = durably(INPUT)
@@ -248,7 +248,7 @@ class NatsInput(DurableInput, PayloadInput, kind="nats", listed=4):
     everything.
 
     Messages that come faster than the pipeline takes them wait, up to 65,536 of them or 64 MiB.
-    Beyond that each one is dropped and counted as a failure.
+    Beyond that each one is dropped and counted, as a failure and as lost.
     """
 
     drivers = ("nats.aio.client",)

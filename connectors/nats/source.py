@@ -21,6 +21,7 @@ class NatsSource(PushedSource):
         self._config, self._servers, self._ctx = config, servers, ctx
         self._bytes = 0
         self._was_connected = False
+        ctx.expect_losses("dropped")
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Subscribe, and yield what arrives; when it is to stop, what has arrived by then."""
@@ -65,7 +66,7 @@ class NatsSource(PushedSource):
 
     def _taking(self, arrivals: Arrivals[Arrival]) -> Callable[[NatsMessage], None]:
         """Return what takes a message, or counts it as dropped."""
-        limits, put, fail = self._servers.limits, arrivals.put, self._ctx.fail
+        limits, put, lose_count = self._servers.limits, arrivals.put, self._ctx.lose_count
         dropped = (
             "dropped a message: they arrive faster than they are worked off, and"
             f" {limits.waiting_messages:,} of them or {limits.waiting_bytes >> 20} MiB wait already"
@@ -79,7 +80,7 @@ class NatsSource(PushedSource):
             if self._bytes + size <= limits.waiting_bytes and put((message.data, message)):
                 self._bytes += size
             else:
-                fail(dropped)
+                lose_count(dropped, 1, "invalid", "dropped")
 
         return take
 

@@ -270,7 +270,8 @@ INPUT = InputPromises(
     waiting=Waiting(
         row="input",
         bounds=(MemoryBound(MOST_WAITING, "changes"),),
-        beyond="the oldest are dropped, each one counted as skipped; the newest of every node arrives",
+        beyond="the oldest are dropped, each one counted as skipped and as lost; the newest of every node"
+        " arrives",
     ),
 )
 DURABLE_INPUT = durably(INPUT)
@@ -288,7 +289,7 @@ class OpcuaInput(DurableInput, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     both keeps its listed name. A node that the server refuses is reported, and the others go on.
 
     Changes that come faster than the pipeline takes them wait, up to 10,000 of them. Beyond that the
-    oldest are dropped, with a warning, and counted among the skipped messages.
+    oldest are dropped, with a warning, and counted as skipped and as lost.
 
     Source: https://reference.opcfoundation.org/Core/Part4/v105/docs/5.13
     """

@@ -57,6 +57,7 @@ class OpcuaSource(PushedSource):
         self._config, self._server, self._ctx, self._limits = config, server, ctx, limits
         self._outage = Outage(server.where)
         self._seconds = CONNECT_SECONDS
+        ctx.expect_losses("dropped")
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Subscribe, and yield the changes; when it is to stop, what has arrived by then.
@@ -95,8 +96,8 @@ class OpcuaSource(PushedSource):
         browse = self._config.browse
 
         def take(some: list[DataChange]) -> None:
-            for _ in range(changes.put_newest(some)):
-                self._ctx.skip(DROPPED)
+            if dropped := changes.put_newest(some):
+                self._ctx.drop(DROPPED, dropped)
 
         try:
             async with self._ctx.clock.within(seconds):

@@ -178,10 +178,12 @@ async def test_beyond_what_may_wait_each_message_is_dropped_and_counted(nats_ser
         assert await payloads(reader, 1000) == [b"%d" % n for n in range(1000)]
         publisher.publish("flood", "later")
         assert await payloads(reader, 1) == [b'"later"']
-    assert set(ctx.failures) == {
+    said = (
         "dropped a message: they arrive faster than they are worked off, and"
         " 1,000 of them or 64 MiB wait already"
-    }
+    )
+    assert set(ctx.failures) == {said}
+    assert ctx.lost == {said: 4000}
 
 
 async def test_payloads_that_wait_are_bounded_by_their_size_as_well(nats_server):

@@ -274,6 +274,7 @@ async def test_ten_thousand_changes_wait_and_beyond_that_the_oldest_are_dropped_
     assert found.count(15.0) == 1000  # the newest of each
     assert 0.0 not in found
     assert ctx.warnings == [opcua_source.DROPPED]
+    assert ctx.lost == {opcua_source.DROPPED: 6000}
 
 
 async def test_a_stop_hands_out_what_has_arrived_and_ends(opcua_server: Opcua):

@@ -104,7 +104,8 @@ class Scrape:
         )
         skipped = Counter(
             "headrace_messages_skipped",
-            "Payloads that are not JSON, and messages that no envelope could be put on.",
+            "Payloads that no message can be made of, messages that no envelope could be put on, and what"
+            " an input opcua drops for want of room.",
             labels=by_pipeline,
         )
         failures = Counter(
@@ -113,8 +114,8 @@ class Scrape:
         lost = Counter(
             "headrace_messages_lost",
             "Messages that went no further: left out, also by an input that could not read them (reason"
-            " error), with their batch (batch), because the time to end was over (stopped), or to make room"
-            " where there was no more of it on the disk (dropped).",
+            " error), with their batch (batch), because the time to end was over (stopped), or as there was"
+            " no more room, on the disk or in memory (dropped).",
             labels=("pipeline", "stage", "component", "reason"),
         )
         held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)

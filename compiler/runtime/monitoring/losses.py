@@ -15,7 +15,7 @@ from headrace.compiler.errors import BatchFailed, Stopped
 
 LossReason = Literal["error", "batch", "stopped", "dropped"]
 """The message could not be done, or read, and the others went on; its batch failed; or there was no time
-left before the pipeline ended; or there was no room for it in the queue of its output."""
+left before the pipeline ended; or there was no room for it in the queue of its output, or in its input."""
 
 
 _NONE: Mapping[int, str] = MappingProxyType({})

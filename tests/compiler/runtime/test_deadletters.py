@@ -409,6 +409,21 @@ async def test_what_ended_the_process_three_times_is_put_down(tmp_path: Path) ->
 
 
 @virtual
+async def test_a_stored_post_that_gives_no_message_any_more_is_put_down(tmp_path: Path) -> None:
+    durable = HttpInput.load({"durable": True})
+    async with engine_on(tmp_path, lettered([takes(Gated(is_open=False))], inputs=[durable])) as it:
+        await post(it, {"n": 1})
+    out, table = Gated(), HttpInput.load({"durable": True, "format": "csv"})
+    async with engine_on(tmp_path, lettered([takes(out)], inputs=[table])) as it:
+        await it.clock.sleep(5)
+
+        said = "skipped what does not fit the format: no message can be made of it"
+        assert await put_down(it) == [PutDown("input[0]", "invalid", said, None, b'{"n":1}')]
+        assert lost(it) == {}
+        assert await kept(it) == {("p", False): 0}
+
+
+@virtual
 async def test_what_was_put_down_outlasts_a_restart(tmp_path: Path) -> None:
     config = lettered([takes(Refusing("x"))])
     async with engine_on(tmp_path, config) as it:

@@ -375,6 +375,67 @@ async def test_what_ended_the_process_three_times_is_set_aside(tmp_path: Path, c
     assert left == {("p", False): 0}
 
 
+@pytest.mark.parametrize(
+    ("options", "body", "then", "count"),
+    [
+        ({}, b'[{"n": [1, 2]}, 2, "a,b"]', {}, 3),
+        ({}, b'{"n": [1, 2]}', {}, 1),
+        ({}, b"[" + b"0," * 1_000_000 + b"0]", {}, 1),
+        ({"format": "csv"}, b"n\n1\n2\n", {"format": "csv"}, 2),
+        ({"format": "csv"}, b"n\n1\n2\n", {}, 1),
+        ({"format": "csv"}, b"n\n1\n2\n", {"format": "ndjson"}, 1),
+        ({}, b"[1, 2]", {"format": "csv"}, 1),
+    ],
+    ids=[
+        "an array",
+        "no array",
+        "too many to be counted",
+        "a table",
+        "a table where JSON is expected",
+        "a table where lines of JSON are expected",
+        "an array that is a header now",
+    ],
+)
+@virtual
+async def test_what_is_set_aside_counts_as_its_messages(
+    tmp_path: Path, options: dict[str, str], body: bytes, then: dict[str, str], count: int
+) -> None:
+    async with engine_on(tmp_path, durable(Gated(is_open=False), **options)) as it:
+        await post(it, body)
+    with sqlite3.connect(tmp_path / "store" / "0" / "store.db") as database:
+        database.execute("UPDATE entries SET deaths = 3")
+    database.close()
+    async with engine_on(tmp_path, durable(Gated(), **then)) as it:
+        await it.clock.sleep(5)
+        [figures] = await it.pipelines()
+
+    assert [(each.reason, each.count) for each in figures.losses if each.count] == [
+        ("error", count)
+    ]
+
+
+@virtual
+async def test_a_post_that_gives_no_message_any_more_is_skipped_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = Gated()
+    async with engine_on(tmp_path, durable(Gated(is_open=False))) as it:
+        await post(it, {"n": 1})
+        await post(it, {"n": 2})
+    async with engine_on(tmp_path, durable(out, format="csv")) as it:
+        await post(it, b"n\n3\n")
+        await it.clock.sleep(5)
+        [figures] = await it.pipelines()
+        left = await kept(it)
+
+    assert out.messages == [{"n": "3"}]
+    assert figures.skipped == 2
+    assert [(each.reason, each.count) for each in figures.losses if each.count] == [("error", 2)]
+    said = "skipped what does not fit the format: no message can be made of it"
+    assert sum(said in each.message for each in caplog.records) == 1
+    assert left == {("p", False): 0}
+
+
 @virtual
 async def test_posts_are_stored_while_the_outputs_come_up(tmp_path: Path) -> None:
     class Late(Gated):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.links import LinkState
@@ -15,7 +18,7 @@ from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.dummy import DummyInput
 from tests.compiler.runtime.connected import Broker
 from tests.compiler.runtime.durable import Gated, engine_on, failing_commits, kept
-from tests.compiler.runtime.lasting import Batched, Described, Forgetful, lasting
+from tests.compiler.runtime.lasting import Batched, Described, Forgetful, Lasting, lasting
 from tests.stand_ins import pipeline, run, running, takes
 from tests.virtual import virtual
 
@@ -119,6 +122,46 @@ async def test_payloads_are_read_as_the_config_says_now(tmp_path: Path) -> None:
     assert out.messages == [1.1, 2]
     assert figures.skipped == 1
     assert left == {("p", False): 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "options"),
+    [(Batched, [], {}), (Broker, b"n\n", {"format": "csv"})],
+    ids=["no messages", "a header alone"],
+)
+@virtual
+async def test_what_had_no_message_as_it_arrived_is_none_that_is_skipped(
+    tmp_path: Path, kind: type[Broker], payload: Any, options: dict[str, str]
+) -> None:
+    source, stuck, out = broker(kind), Gated(is_open=False), Gated()
+    source.max_batch = 1
+    async with engine_on(tmp_path, lasting(source, to=stuck, **options)) as it:
+        source.send(payload)
+        await it.clock.sleep(0)
+    async with engine_on(tmp_path, lasting(broker(kind), to=out, **options)) as it:
+        await it.clock.sleep(5)
+        [figures] = await it.pipelines()
+        left = await kept(it)
+
+    assert (out.messages, figures.skipped) == ([], 0)
+    assert [each for each in figures.losses if each.count] == []
+    assert left == {("p", False): 0}
+
+
+@virtual
+async def test_what_an_input_drops_is_skipped_and_lost(tmp_path: Path) -> None:
+    class Dropping(Lasting, kind="dropping"):
+        def source(self, ctx: Context) -> Source:
+            ctx.expect_losses("dropped")
+            ctx.drop("dropped some", 3)
+            return super().source(ctx)
+
+    async with engine_on(tmp_path, lasting(broker(), to=Gated(), kind=Dropping)) as it:
+        [figures] = await it.pipelines()
+
+    assert (figures.skipped, sum(figures.failures.values())) == (3, 0)
+    found = [(each.stage, each.component, each.reason, each.count) for each in figures.losses]
+    assert ("input", 0, "dropped", 3) in found
 
 
 @virtual

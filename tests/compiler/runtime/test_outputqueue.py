@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.http import HttpInput
 from tests.compiler.runtime.durable import Gated, engine_on, post
+from tests.compiler.runtime.lettered import lettered, lost, put_down
 from tests.promises import promise
 from tests.stand_ins import pipeline, run, running, takes, with_attribute
 from tests.virtual import virtual
@@ -102,6 +105,42 @@ async def test_what_was_not_written_is_written_after_a_restart_before_what_comes
     assert out.messages == [*range(301)]
     assert left == 0
     assert sum(each.count for each in lost.failures.losses) == 0
+
+
+@pytest.mark.parametrize("letters", [False, True], ids=["lost", "a dead letter"])
+@virtual
+async def test_what_ended_the_process_three_times_is_set_aside_and_the_rest_is_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, letters: bool
+) -> None:
+    def config(sink: Sink) -> PipelineConfig:
+        made = spooling(sink)
+        return lettered(made.outputs) if letters else made
+
+    async with engine_on(tmp_path, config(Gated(is_open=False))) as it:
+        await post(it, ["poison", "beside it"])
+        await it.clock.sleep(1)  # they are not stored together
+        await post(it, "fine")
+        await it.clock.sleep(1)
+    with closing(sqlite3.connect(tmp_path / "store" / "0" / "store.db")) as database, database:
+        database.execute("UPDATE entries SET deaths = 3 WHERE first = 0")
+    out = Gated()
+    async with engine_on(tmp_path, config(out)) as it:
+        await it.clock.sleep(5)
+        left, gone = await entries(it), lost(it)
+        found = await put_down(it) if letters else []
+
+    said = "set aside: the process ended 3 times while it was under way"
+    assert out.messages == ["fine"]
+    assert [
+        (each.levelname, each.message)
+        for each in caplog.records
+        if said in each.message and each.levelname == "ERROR"
+    ] == [("ERROR", f"pipeline 'p' outputs[0]: {said}")]
+    assert [(x.place, x.content) for x in found] == (
+        [("process[0]", ["poison", "beside it"])] if letters else []
+    )
+    assert gone == ({} if letters else {("output[0]", "error"): 2})
+    assert left == 0
 
 
 @promise("delivery.queue.waits")
