@@ -217,7 +217,9 @@ OUTPUT_TOKENS = OutputPromises(
     written=_WRITTEN,
     away="a batch on its way is sent once more; then batches are lost and counted, and never sent later;"
     " one on its way may be stored all the same",
-    twice="nothing, where the table leaves out what it has had (a batch is sent again under its token)",
+    twice="nothing that is tried again in one run, where the table leaves out what it has had (a batch is"
+    " sent again under its token); what comes again after the process or the pipeline has ended is written"
+    " again",
     is_repeatable=True,
 )
 
@@ -231,7 +233,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
 
     When the connection breaks during an insert, nobody knows whether the server has the rows. With
     ``deduplicate_token`` the batch is sent once more, and a table that deduplicates inserts takes it
-    once. Without, it counts as lost.
+    once. Without, it counts as lost. A batch that comes again after a restart has another token.
     """
 
     drivers = ("aiohttp",)

@@ -220,6 +220,7 @@ async def test_a_batch_that_is_tried_again_has_its_token_and_is_stored_once(dedu
     assert deduplicating.rows("SELECT n FROM t") == [[1], [1]]
 
 
+@promise("clickhouse.output_tokens.twice")
 async def test_equal_batches_are_stored_as_often_as_they_come(deduplicating: Access):
     made = output("t", N, deduplicate_token=True)
     for _ in range(2):

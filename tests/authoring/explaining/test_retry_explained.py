@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.authoring.explaining.configs import explained_text
+from headrace.authoring.configfiles import ConfigFiles, load_config
+from headrace.authoring.explaining.explanation import explained
+from tests.authoring.explaining.configs import GOLDEN, explained_text, known
 
 CONFIG = """
 - id: p
@@ -60,3 +62,24 @@ def test_without_it_an_output_says_what_it_ever_said() -> None:
 
     said = {each.about: (each.name, each.text) for each in [*told.parts()][2].promises}
     assert said["away"] == ("http.output.away", "batches are lost and counted")
+
+
+REPEATING = """
+- id: p
+  inputs: [{{ type: http, durable: true }}]
+  outputs: [{{ type: clickhouse, connection: house, table: t, deduplicate_token: true, {more} }}]
+"""
+
+
+@pytest.mark.parametrize("more", ["retry: true", "queue: {}", "create_table: false"])
+def test_what_comes_again_after_a_restart_has_no_token_that_a_server_knows(more: str) -> None:
+    connections = GOLDEN / "stores.connections.yaml"
+    files = ConfigFiles(connections=connections, piped=REPEATING.format(more=more).encode())
+
+    [told] = explained(load_config(files, known()), ())
+
+    [said] = [each.text for each in [*told.parts()][-1].promises if each.about == "twice"]
+    assert said.startswith("nothing that is tried again in one run, where the table leaves out")
+    assert said.endswith(
+        "what comes again after the process or the pipeline has ended is written again"
+    )
