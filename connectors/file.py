@@ -200,7 +200,8 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
         filed = context.connections.get(self.connection)
         if context.data_dir is not None and isinstance(filed, FileConnection):
             target = os.path.realpath(os.path.join(filed.root, self.path))
-            yield from self._in_store(target, os.path.realpath(context.data_dir))
+            base = os.path.realpath(context.data_dir)
+            yield from self._in_store(target, base, is_named=context.has_store)
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Make sure that the directory stays inside ``--data-dir``. Makes and opens nothing."""
@@ -232,10 +233,10 @@ class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
             )
         return Folder(data_dir, tuple(Path(target).relative_to(base).parts))
 
-    def _in_store(self, target: str, base: str) -> Iterator[Fault]:
-        """Yield what is wrong with writing where the store is, if there is one."""
+    def _in_store(self, target: str, base: str, *, is_named: bool = False) -> Iterator[Fault]:
+        """Yield what is wrong with writing where the store is, or is going to be as something names it."""
         store = os.path.join(base, STORE)
-        if is_inside(target, store) and os.path.exists(os.path.join(store, "0")):
+        if is_inside(target, store) and (is_named or os.path.exists(os.path.join(store, "0"))):
             yield Fault(
                 "outside-root",
                 f"'{target}' is where the server keeps what is durable",

@@ -19,10 +19,12 @@ class CheckContext:
       file, and then there are none.
     - ``has_state``: whether the pipeline names a bucket of its own.
     - ``data_dir``: the root of all files that are written; None where nobody has said which it is.
+    - ``has_store``: whether something in the config is kept in the store below that.
     - ``connections``: what is filed, by name, as far as that is known; a class where it has faults.
     """
 
     base: Path | None = None
     has_state: bool = False
     data_dir: Path | None = None
+    has_store: bool = False
     connections: Mapping[str, Component | type[Component]] = field(default_factory=dict)

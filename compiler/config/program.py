@@ -15,6 +15,7 @@ from typing import Any
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.drafts import Draft, draft_of, is_refused, loaded
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, undeclared
 from headrace.compiler.config.connectionsfile import Filed, companion, misnamed, unresolved
@@ -104,7 +105,12 @@ def load_program(
         secrets=secrets,
         buckets=listed.declared,
         is_list=isinstance(document.value, list),
-        context=CheckContext(base, data_dir=data_dir, connections=connections or {}),
+        context=CheckContext(
+            base,
+            data_dir=data_dir,
+            has_store=_names_store(drafts, listed.buckets),
+            connections=connections or {},
+        ),
     )
     if is_refused(said):
         return None, in_file_order(said)
@@ -234,6 +240,17 @@ def _judged(
     for draft in drafts:
         yield from draft.examined(context)
     yield from remarks(drafts, order)
+
+
+def _names_store(drafts: Sequence[Draft], buckets: Mapping[str, BucketDeclaration]) -> bool:
+    """Return whether something is kept on the disk, as far as it could be read."""
+    parts = [part.built for draft in drafts for part in draft.parts()]
+    return (
+        any(each.durable for each in buckets.values())
+        or any(draft.dead_letters is not None for draft in drafts)
+        or any(isinstance(each, Input) and each.is_durable for each in parts)
+        or any(isinstance(each, Output) and (each.is_queued or each.leaves_parts) for each in parts)
+    )
 
 
 def _built(draft: Draft) -> PipelineConfig:

@@ -416,3 +416,40 @@ def test_an_output_that_leads_into_the_store_is_told_where_it_stands(
     assert (without_a_store.exit_code, wrong.exit_code) == (0, 1)
     assert told.startswith("plant.yaml:1:")
     assert "/data/store/0/store.db' is where the server keeps what is durable" in told
+
+
+INTO_STORE = """
+state: {{ seen: {{ {bucket} }} }}
+pipelines:
+- id: first
+  inputs: [{{ type: http{durable} }}]
+  outputs: [{{ type: http, url: "http://there.example/"{queue} }}]
+  {letters}
+- inputs: [{{ type: http }}]
+  outputs: [{{ type: file, connection: disk, path: store/0/mine }}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "code"),
+    [
+        ({}, 0),
+        ({"bucket": "durable: true"}, 1),
+        ({"durable": ", durable: true"}, 1),
+        ({"queue": ", queue: {}"}, 1),
+        ({"letters": "dead_letters: true"}, 1),
+    ],
+)
+def test_an_output_that_leads_to_where_the_store_is_going_to_be_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: dict[str, str], code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = dict.fromkeys(("bucket", "durable", "queue", "letters"), "")
+    (tmp_path / "plant.yaml").write_text(INTO_STORE.format(**plain | kept))
+    (tmp_path / "plant.connections.yaml").write_text("disk: { type: file, root: data }")
+
+    result = CliRunner().invoke(commands, ["check", "plant.yaml", "--data-dir", "data"])
+
+    assert result.exit_code == code, result.stdout
+    assert ("is where the server keeps what is durable" in result.stdout) == bool(code)
+    assert not (tmp_path / "data").exists()
