@@ -97,8 +97,7 @@ class GraphChanges:
         """
         bounds, storage = bounds_of(program.buckets), self._world.storage
         await self._prepare(program.pipelines, bounds.values())
-        if unkept := [*storage.unkept(program)]:
-            raise Refused(self._world.shown(unkept))
+        refused = [*storage.unkept(program)]
         buckets = self._world.buckets.redeclared(bounds)
         await storage.keep(buckets)
         undeclare = self._world.buckets.install(buckets)
@@ -108,7 +107,7 @@ class GraphChanges:
             for config in program.pipelines:
                 made.append(self._reserved(config))
             self._graph.settle()
-            refused = [diagnostic for each in made for diagnostic in each.build()]
+            refused += [diagnostic for each in made for diagnostic in each.build()]
             if not refused:
                 opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
                 refused = [diagnostic for some in opened for diagnostic in some]

@@ -182,11 +182,9 @@ class Reverting:
         world = self._world
         program = self.target.program
         await world.storage.prepare(configs.values(), bounds_of(program.buckets).values())
-        if unkept := [*world.storage.unkept(program)]:
-            raise NotReverted(world.shown(unkept), "nothing was changed")
         readings = await prepare(configs.values(), self.target.connections, world.base, world.clock)
         made: dict[str, Pipeline] = {}
-        refused: list[Diagnostic] = []
+        refused = [*world.storage.unkept(program)]
         try:
             with self._world.claims.leaving(each.parts for each in old.values()):
                 for id, config in configs.items():

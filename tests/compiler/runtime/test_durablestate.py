@@ -200,6 +200,26 @@ async def test_without_a_directory_it_is_refused_where_it_stands() -> None:
     assert said.expected == "--data-dir DIRECTORY on the command line, or no 'durable'"
 
 
+@virtual
+async def test_all_that_cannot_be_kept_without_a_directory_is_told_at_once() -> None:
+    lettered = replace(remembering(), dead_letters=DeadLetterOptions())
+    plain = remembering(id="q", durable=False)
+    said = ["state.machines.durable", "dead_letters", "inputs[0].durable"]
+
+    with pytest.raises(Refused) as refused:
+        async with engine_with(None, lettered, plain, machines=DURABLE):
+            pass
+    assert [each.path for each in refused.value.diagnostics] == said
+
+    async with engine_with(None, plain, machines=BucketDeclaration()) as it:
+        buckets = {"machines": DURABLE}
+        with pytest.raises(NotReverted) as left:
+            await it.revert(Target(Program((lettered, plain), buckets), {}))
+        assert [each.path for each in left.value.diagnostics] == said
+        assert [*it.configs()] == ["q"]
+        assert not it.declarations["machines"].durable
+
+
 @promise("delivery.bucket.gone")
 @virtual
 async def test_one_that_is_gone_is_left_over_until_it_is_declared_again(tmp_path: Path) -> None:
