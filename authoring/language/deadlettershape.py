@@ -10,11 +10,10 @@ from headrace.authoring.language.matchers import faults as faults_of_matchers
 from headrace.authoring.language.timelines import type_fault
 from headrace.compiler.component.drafts import loaded
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.runtime.monitoring.letterfigures import LETTER_STAGES
 from headrace.compiler.schema.fields import AnyJson, Choice, Integer, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.diagnostics import Fault, Path
-
-STAGES = ("input", "transform", "output", "process")
 
 
 class DeadLetterShape(Record):
@@ -28,7 +27,7 @@ class DeadLetterShape(Record):
     )
     class_: str | None = option(Choice(*CLASSES), "The class of the failure.", default=None)
     stage: str | None = option(
-        Choice(*STAGES),
+        Choice(*LETTER_STAGES),
         "The stage; `process` is that of what has ended the process again and again.",
         default=None,
     )

@@ -34,7 +34,18 @@ _REFUSAL = msgspec.json.Decoder(_Refusal)
 
 
 class ServerRefuses(Exception):
-    """A server does not answer what it is asked, or refuses; the text says why."""
+    """A server does not answer what it is asked, or refuses; the text says why.
+
+    ``status``: that of its answer, if there is one.
+    """
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class NoSuchLetter(ServerRefuses):
+    """A server has no dead letter with the id that is meant."""
 
 
 def ask(

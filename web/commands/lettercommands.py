@@ -12,13 +12,40 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from headrace.web.commands.arguments import ADDRESS, FILE, format_option, told_of_failing
-from headrace.web.commands.exitcodes import REFUSED
-
-STAGES = ("input", "transform", "output", "process")
+from headrace.web.commands.exitcodes import NOTHING, REFUSED
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class StageType(click.ParamType[str]):
+    """One of the stages that dead letters are of."""
+
+    name = "stage"
+
+    @property
+    def stages(self) -> click.Choice[str]:
+        """Those that there are, which are not imported before they are asked for."""
+        from headrace.compiler.runtime.monitoring.letterfigures import LETTER_STAGES
+
+        return click.Choice(LETTER_STAGES)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the stage."""
+        return self.stages.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Return all of them, for the help."""
+        return self.stages.get_metavar(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return those that begin so."""
+        return self.stages.shell_complete(ctx, param, incomplete)
+
 
 _URL = click.option(
     "--url",
@@ -28,7 +55,7 @@ _URL = click.option(
     show_envvar=True,
     help="The server.",
 )
-_STAGE = click.option("--stage", type=click.Choice(STAGES), help="Only those of this stage.")
+_STAGE = click.option("--stage", type=StageType(), help="Only those of this stage.")
 _MESSAGE = click.option("--message", metavar="TEXT", help="Only those with exactly this message.")
 
 
@@ -233,11 +260,11 @@ def _refuse_unclear(
 def _told(how: str) -> Iterator[None]:
     """Have it told in a line why a server does not do what it is asked."""
     from headrace.compiler.text.diagnostics import printable
-    from headrace.web.commands.askingserver import ServerRefuses
+    from headrace.web.commands.askingserver import NoSuchLetter, ServerRefuses
 
     try:
         with told_of_failing(how):
             yield
     except ServerRefuses as cause:
         print(printable(str(cause)), file=sys.stderr)
-        sys.exit(REFUSED)
+        sys.exit(NOTHING if isinstance(cause, NoSuchLetter) else REFUSED)

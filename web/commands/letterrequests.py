@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -20,12 +21,20 @@ import msgspec
 from headrace.compiler.clock import pause
 from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.timestamps import rfc3339_of_seconds
-from headrace.web.commands.askingserver import DEFAULT_URL, ServerRefuses, ask, refusal
+from headrace.web.commands.askingserver import (
+    DEFAULT_URL,
+    NoSuchLetter,
+    ServerRefuses,
+    ask,
+    refusal,
+)
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 from headrace.web.commands.printing import print_json, print_text
 
 ASKED_SECONDS = 0.5
 """How long it is until a replay is asked again how far it has come."""
+HIGHEST = 2**63 - 1
+"""What a page ends before at most: above the ids of all letters."""
 COPIED = 64 * 1024
 """Bytes that are read at once of a letter."""
 
@@ -50,7 +59,7 @@ class LetterServer:
         sent = None if body is None else msgspec.json.encode(body)
         response = ask(self.url, self.environment, method, asked, sent)
         if response.status >= 300:
-            raise ServerRefuses(refusal(response, self.url, "dead letters"))
+            raise ServerRefuses(refusal(response, self.url, "dead letters"), response.status)
         return response
 
     def value(self, method: str, path: str, *given: Any, **options: Any) -> Any:
@@ -123,7 +132,9 @@ def list_of(server: LetterServer, chosen: Chosen, most: int, *, is_json: bool) -
 
 def show(server: LetterServer, pipeline: str, id: int, out: BinaryIO) -> int:
     """Write one letter with what is in it, as JSON."""
-    _copy(server.answered("GET", f"{Chosen(pipeline).path}/{id}"), server, out)
+    with telling_missing(server, pipeline, id):
+        response = server.answered("GET", f"{Chosen(pipeline).path}/{id}")
+    _copy(response, server, out)
     return FINE
 
 
@@ -153,7 +164,9 @@ def replay(server: LetterServer, chosen: Chosen, options: Mapping[str, Any]) -> 
     """Replay letters, and wait until that is over; ``options`` as in the body of the request."""
     meant = {"ids": [*chosen.ids]} if chosen.ids else {"filter": chosen.filter}
     path = f"{chosen.path}/replay"
-    begun = server.value("POST", path, body={**meant, **options})
+    edited = chosen.ids[:1] if "messages" in options else ()
+    with telling_missing(server, options.get("from", chosen.pipeline), *edited):
+        begun = server.value("POST", path, body={**meant, **options})
     tell_changed(begun)
     while True:
         figures = server.value("GET", path)
@@ -210,6 +223,29 @@ def _pages(server: LetterServer, chosen: Chosen, limit: int = 200) -> Iterator[A
         yield page
         if (before := page["next"]) is None:
             return
+
+
+@contextmanager
+def telling_missing(server: LetterServer, pipeline: str, *ids: int) -> Iterator[None]:
+    """Have it told apart from a refusal that a letter which is asked for is not there.
+
+    Raises:
+        NoSuchLetter: the server has not found what it is asked, and lists no such letter.
+        ServerRefuses: it refuses for another reason.
+    """
+    try:
+        yield
+    except ServerRefuses as cause:
+        if cause.status == 404 and any(not _is_listed(server, pipeline, id) for id in ids):
+            raise NoSuchLetter(str(cause)) from None
+        raise
+
+
+def _is_listed(server: LetterServer, pipeline: str, id: int) -> bool:
+    """Return whether a pipeline has a letter with that id, which may be damaged."""
+    query = {"before": min(id + 1, HIGHEST), "limit": 1}
+    page = server.value("GET", Chosen(pipeline).path, query)
+    return id in [*page["damaged"], *(each["id"] for each in page["entries"])]
 
 
 def tell_changed(answer: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.exitcodes import FINE, REFUSED
-from headrace.web.commands.letterrequests import Chosen, LetterServer, tell_changed
+from headrace.web.commands.letterrequests import Chosen, LetterServer, tell_changed, telling_missing
 from headrace.web.commands.printing import print_json, print_text
 
 
@@ -17,7 +17,8 @@ def dry_run(
 ) -> int:
     """Print what would become of one letter; ``options`` as in the body of a replay."""
     body = {"ids": [*chosen.ids], "dry_run": True, **options}
-    told = server.value("POST", f"{chosen.path}/replay", body=body)
+    with telling_missing(server, options.get("from", chosen.pipeline), *chosen.ids):
+        told = server.value("POST", f"{chosen.path}/replay", body=body)
     if is_json:
         print_json(told)
     else:

@@ -18,6 +18,7 @@ from headrace.compiler.runtime.letterreplay.replayrequest import (
     ReplayRequest,
     ReplayTarget,
 )
+from headrace.compiler.runtime.monitoring.letterfigures import LETTER_STAGES
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
 from headrace.compiler.schema.fields import (
     AnyJson,
@@ -37,7 +38,7 @@ from headrace.web.bodies import Request, document_of, read_json_body
 from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
 from headrace.web.resources.dryruns import lent_to
 from headrace.web.resources.letterdryruns import DeadLetterDryRun, of_letter
-from headrace.web.resources.letters import HIGHEST, LETTERS_PATH, STAGES
+from headrace.web.resources.letters import HIGHEST, LETTERS_PATH
 from headrace.web.service import Service
 
 REPLAY_PATH = f"{LETTERS_PATH}/replay"
@@ -51,7 +52,7 @@ REFUSED = "nothing is replayed"
 class DeadLetterFilter(Record):
     """Which dead letters are meant: those of a stage, those with a message, of both, or all."""
 
-    stage: str | None = option(Choice(*STAGES), "Only those of this stage.", default=None)
+    stage: str | None = option(Choice(*LETTER_STAGES), "Only those of this stage.", default=None)
     message: str | None = option(Text(), "Only those with exactly this message.", default=None)
 
 

@@ -22,6 +22,7 @@ from headrace.compiler.errors import UnknownDeadLetter
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.runtime.monitoring.letterfigures import (
+    LETTER_STAGES,
     DeadLetterPage,
     DeadLetterRecord,
     DeadLetterSignature,
@@ -36,8 +37,6 @@ from headrace.web.parameters import WholeNumber, WrongParameter, text_of
 from headrace.web.service import Service
 
 LETTERS_PATH = "/api/pipelines/{pipeline_id}/dead-letters"
-STAGES = ("input", "transform", "output", "process")
-"""Where a letter may be of."""
 MOST_DELETED = 1_000
 """Ids that are deleted at once: they stand in the first line of a request, which has a bound."""
 MOST_MESSAGE = 4_096
@@ -50,7 +49,7 @@ SENT_AT_ONCE = 96 * 1024
 STAGE = Query(
     "stage",
     "Only those of this stage.",
-    Annotated[str, Meta(extra_json_schema={"enum": [*STAGES]})],
+    Annotated[str, Meta(extra_json_schema={"enum": [*LETTER_STAGES]})],
 )
 MESSAGE = Query(
     "message",
@@ -143,8 +142,8 @@ def _wanted(req: falcon.asgi.Request) -> LettersWanted:
         WrongParameter: there is no such stage, or no letter has a message that is so long.
     """
     stage, message = text_of(req, STAGE.name), text_of(req, MESSAGE.name)
-    if stage is not None and stage not in STAGES:
-        raise WrongParameter(STAGE.name, stage, one_of(STAGES))
+    if stage is not None and stage not in LETTER_STAGES:
+        raise WrongParameter(STAGE.name, stage, one_of(LETTER_STAGES))
     if message is not None and not 0 < len(message) <= MOST_MESSAGE:
         expected = f"the message of dead letters, of 1 to {MOST_MESSAGE:,} characters"
         raise WrongParameter(MESSAGE.name, message, expected)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.annotated import Count, DescribedAs, Millis
 
+LetterStage = Literal["input", "transform", "output", "process"]
+LETTER_STAGES: tuple[LetterStage, ...] = get_args(LetterStage)
+"""Where a letter may be of."""
 LetterStageName = Annotated[
     str,
     Meta(

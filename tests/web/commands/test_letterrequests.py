@@ -209,6 +209,54 @@ def test_a_server_that_refuses_is_told(answer: Any, said: str) -> None:
     assert result.stdout == ""
 
 
+MISSING = (404, "{\"error\":\"pipeline 'p q' has no dead letter '7'\"}")
+LISTED_AT_7 = f"GET {LETTERS}?before=8&limit=1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        (f"GET {LETTERS}/7", ["show", "p q", "7"]),
+        (f"POST {LETTERS}/replay", ["replay", "p q", "--ids", "7", "--dry-run"]),
+        (f"POST {LETTERS}/replay", ["replay", "p q", "--ids", "7", "--messages", "edited.json"]),
+        (f"POST {LETTERS}/replay", ["replay", "to", "--from", "p q", "--ids", "7", "--dry-run"]),
+    ],
+)
+def test_a_letter_that_is_not_there_is_nothing_that_is_meant(
+    asked: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("edited.json").write_text("[1]")
+    if "to" in options:
+        asked = asked.replace("p%20q", "to")
+    answers = {asked: MISSING, LISTED_AT_7: {**PAGE, "entries": [{**LETTER, "id": 6}]}}
+
+    result, _ = invoked(answers, *options)
+
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert result.stderr == "pipeline 'p q' has no dead letter '7'\n"
+
+
+@pytest.mark.parametrize("page", [PAGE, {**PAGE, "entries": [], "damaged": [7]}, (404, "<html>")])
+def test_a_letter_that_is_there_and_not_told_is_refused(page: Any) -> None:
+    shown, _ = invoked({f"GET {LETTERS}/7": MISSING, LISTED_AT_7: page}, "show", "p q", "7")
+    tried, _ = invoked(
+        {f"POST {LETTERS}/replay": MISSING, LISTED_AT_7: page},
+        *["replay", "p q", "--ids", "7", "--dry-run"],
+    )
+
+    assert (shown.exit_code, tried.exit_code) == (1, 1)
+
+
+def test_an_id_above_all_is_not_there() -> None:
+    above = 2**63 - 1
+    answers = {f"GET {LETTERS}/{above}": MISSING, f"GET {LETTERS}?before={above}&limit=1": PAGE}
+
+    result, _ = invoked(answers, "show", "p q", str(above))
+
+    assert result.exit_code == 5
+
+
 TRIED = {
     **{"stage": "transform", "component": 1, "kind": "map", "messages": [{"n": "7"}, {"n": "x"}]},
     **{"failure": None, "fails": True, "config_changed": True, "changed": ["transforms[1]"]},
