@@ -5,6 +5,7 @@ As in `cli`, only click is imported here; each command imports what it needs.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,6 +75,24 @@ class LetterIds(click.ParamType[tuple[int, ...]]):
         if not all(each.isascii() and each.isdigit() and len(each) <= 18 for each in found):
             self.fail(f"{value!r} is not ids such as 17,18", param, ctx)
         return tuple(map(int, found))
+
+
+class Rate(click.ParamType[float]):
+    """How many a second: a finite number above 0."""
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        try:
+            found = float(value)
+        except ValueError:
+            found = 0
+        if not math.isfinite(found) or found <= 0:
+            self.fail(f"{value!r} is not a number above 0, such as 100 or 0.5", param, ctx)
+        return found
 
 
 def _which(command: _Command) -> _Command:
@@ -174,7 +193,7 @@ def delete(
 @dead_letters.command()
 @click.argument("pipeline")
 @_which
-@click.option("--rate", type=float, help="How many messages a second; 100 unless told.")
+@click.option("--rate", type=Rate(), help="How many messages a second; 100 unless told.")
 @click.option("--from", "source", metavar="ID", help="The pipeline whose dead letters they are.")
 @click.option(
     "--component", type=int, help="The index of another transform, or output, to go into."
@@ -234,7 +253,8 @@ def export(
 ) -> None:
     """Write dead letters of a pipeline with their messages, the newest first, one JSON object a line.
 
-    They may have secrets in them. A file is made for its owner alone.
+    They may have secrets in them. A file is made for its owner alone, and one that is there stays as it
+    is until all is written.
     """
     from headrace.web.commands.letterrequests import Chosen, LetterServer
     from headrace.web.commands.letterrequests import export as run
@@ -245,7 +265,8 @@ def export(
         if file is None:
             sys.exit(run(server, chosen, sys.stdout.buffer))
         with own_file(file) as out:
-            sys.exit(run(server, chosen, out))
+            code = run(server, chosen, out)
+        sys.exit(code)
 
 
 def _refuse_unclear(

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -195,7 +195,7 @@ def replay_options(
     """Return what is asked of a replay besides which letters; digits in ``messages`` stay.
 
     Raises:
-        ServerRefuses: that file has no JSON.
+        ServerRefuses: that file cannot be read, or has no JSON.
     """
     told: dict[str, Any] = {
         "rate": rate,
@@ -205,7 +205,10 @@ def replay_options(
     }
     options = {name: value for name, value in told.items() if value is not None}
     if messages is not None:
-        text = messages.read_bytes()
+        try:
+            text = messages.read_bytes()
+        except OSError as cause:
+            raise ServerRefuses(f"{messages} cannot be read: {cause.strerror}") from None
         try:
             msgspec.json.decode(text)
         except ValueError as cause:
@@ -263,17 +266,19 @@ def _tell_damaged(page: Any) -> None:
 
 
 def _copy(response: HTTPResponse, server: LetterServer, out: BinaryIO) -> None:
-    try:
-        while part := response.read(COPIED):
-            out.write(part)
-    except (OSError, HTTPException) as cause:
-        if not isinstance(cause, BrokenPipeError):
-            raise ServerRefuses(
-                f"{server.url} broke off; what is written ends in the middle"
-            ) from None
-        raise
+    while part := _read(response, server):
+        out.write(part)
     out.write(b"\n")
     out.flush()
+
+
+def _read(response: HTTPResponse, server: LetterServer) -> bytes:
+    """Return what comes next of an answer; nothing: that was all."""
+    with suppress(OSError, HTTPException):
+        part = response.read(COPIED)
+        if part or not response.length:  # what is missing at the end is no failure to it
+            return part
+    raise ServerRefuses(f"{server.url} broke off in the middle of a dead letter")
 
 
 def _counted(letters: int) -> str:

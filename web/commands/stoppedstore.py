@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+import click
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
@@ -26,6 +29,7 @@ from headrace.compiler.store.storesubjects import Damage
 from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.timestamps import rfc3339_of_seconds
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+from headrace.web.commands.ownfile import own_file
 from headrace.web.commands.printing import print_json, print_text
 
 MOMENTS = ("oldest", "ended", "found", "first_seen", "last_seen")
@@ -84,26 +88,42 @@ def check(directory: Path, *, is_json: bool) -> int:
     return REFUSED if found else FINE
 
 
-def export(directory: Path, part: int | None, pipeline: str | None, out: BinaryIO) -> int:
-    """Write what is in a part, by its id; None: in the dead letters of a pipeline, or of all."""
+def export(directory: Path, part: int | None, pipeline: str | None, file: Path | None) -> int:
+    """Write what is in a part, by its id; None: in the dead letters of a pipeline, or of all.
+
+    ``file``: where to; None: to standard output.
+    """
     written = damaged = 0
     with _inspected(directory) as store:
         records = (
             letters_of(store, pipeline) if part is None else records_of(store, _part(store, part))
         )
-        for record in records:
-            if isinstance(record, DamagedRecord):
-                print(printable(record.text), file=sys.stderr)
-                damaged += 1
-            else:
-                out.write(record + b"\n")
-                written += 1
-        out.flush()
+        if file is not None:
+            _refuse_inside(directory, file)
+        with nullcontext(sys.stdout.buffer) if file is None else own_file(file) as out:
+            for record in records:
+                if isinstance(record, DamagedRecord):
+                    print(printable(record.text), file=sys.stderr)
+                    damaged += 1
+                else:
+                    out.write(record + b"\n")
+                    written += 1
+            out.flush()
     what = "dead letters" if part is None else "entries"
     print(f"{written:,} {what} written", file=sys.stderr)
     if damaged:
         return REFUSED
     return FINE if written else NOTHING
+
+
+def _refuse_inside(directory: Path, file: Path) -> None:
+    """Refuse to write a file where the store of a directory is."""
+    meant = Path(os.path.realpath(file))
+    for count in range(1, len(FOLDER) + 1):
+        store = directory.joinpath(*FOLDER[:count])
+        if meant.is_relative_to(os.path.realpath(store)):
+            found = f"it is where the store is, in '{store}'"
+            raise click.UsageError(printable(f"-o {file}: {found}: expected a file outside of it"))
 
 
 def discard(directory: Path, part: int) -> int:

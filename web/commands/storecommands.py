@@ -70,18 +70,15 @@ def export(
 ) -> None:
     """Write what is in a PART, by its id, or in dead letters, the oldest first, one JSON object a line.
 
-    This alone prints contents, which may be secret. A file is made for its owner alone.
+    This alone prints contents, which may be secret. A file is made for its owner alone, and one that is
+    there stays as it is until all is written.
     """
-    from headrace.web.commands.ownfile import own_file
     from headrace.web.commands.stoppedstore import export as run
 
     if (part is None) != is_letters or (pipeline is not None and not is_letters):
         raise click.UsageError("Say which: a PART, or --dead-letters, which --pipeline goes with.")
     with _told("written"):
-        if file is None:
-            sys.exit(run(directory, part, pipeline, sys.stdout.buffer))
-        with own_file(file) as out:
-            sys.exit(run(directory, part, pipeline, out))
+        sys.exit(run(directory, part, pipeline, file))
 
 
 @store.command()

@@ -29,7 +29,7 @@ REPLAYED = {"replay": 4, "selected": 2, "done": 2, "failed": 0, "state": "done"}
 BEGUN = {"replay": 4, "selected": 2, "config_changed": True, "changed": ["state"]}
 
 Answers = Mapping[str, Any]
-"""What is answered, by method and path with its query: a value, or a status and a text."""
+"""What is answered, by method and path with its query: a value, or a status and a text, and headers."""
 
 
 @contextmanager
@@ -42,8 +42,11 @@ def answering(answers: Answers) -> Iterator[tuple[str, list[Any]]]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked.append((f"{self.command} {self.path}", body.decode()))
             found = answers.get(f"{self.command} {self.path}", (404, '{"error": "nothing"}'))
-            status, text = found if isinstance(found, tuple) else (200, json.dumps(found))
+            answer = found if isinstance(found, tuple) else (200, json.dumps(found))
+            status, text, *headers = answer
             self.send_response(status)
+            for name, value in (headers[0] if headers else {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text.encode())
 
@@ -121,6 +124,52 @@ def test_letters_are_exported_one_a_line(tmp_path: Path) -> None:
     assert (written.exit_code, file.read_text()) == (0, f"{text}\n")
     assert file.stat().st_mode & 0o777 == 0o600
     assert nothing.exit_code == 5
+
+
+def test_an_earlier_export_stays_until_another_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "letters.jsonl"
+    file.write_text("earlier")
+    page = {**PAGE, "entries": [LETTER, {**LETTER, "id": 8}]}
+    answers = {f"GET {LETTERS}?limit=200": page, f"GET {LETTERS}/7": (200, "{}")}
+
+    refused, _ = invoked({}, "export", "p q", "-o", str(file))
+    in_the_midst, asked = invoked(answers, "export", "p q", "-o", str(file))
+
+    assert [refused.exit_code, in_the_midst.exit_code, len(asked)] == [1, 1, 3]
+    assert [(each, each.read_text()) for each in tmp_path.iterdir()] == [(file, "earlier")]
+
+
+def test_a_letter_that_ends_too_early_is_told_and_is_in_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "letters.jsonl"
+    answers = {
+        f"GET {LETTERS}?limit=200": PAGE,
+        f"GET {LETTERS}/7": (200, '{"id":7,', {"Content-Length": "4000"}),
+    }
+
+    result, _ = invoked(answers, "export", "p q", "-o", str(file))
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith(" broke off in the middle of a dead letter\n")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "no" / "x")
+
+    replayed, asked = invoked({}, "replay", "p q", "--ids", "7", "--messages", nowhere)
+    exported, _ = invoked({}, "export", "p q", "-o", nowhere)
+
+    assert (replayed.exit_code, exported.exit_code, asked) == (1, 1, [])
+    assert replayed.stderr == f"{nowhere} cannot be read: No such file or directory\n"
+    assert exported.stderr == f"Error: {nowhere} cannot be written: No such file or directory\n"
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-inf", "0", "-1", "1e999", "fast"])
+def test_a_rate_is_a_finite_number_above_0(rate: str) -> None:
+    result, asked = invoked({}, "replay", "p q", "--all", "--rate", rate)
+
+    assert (result.exit_code, asked) == (2, [])
+    assert f"'{rate}' is not a number above 0, such as 100 or 0.5\n" in result.stderr
 
 
 @pytest.mark.parametrize(

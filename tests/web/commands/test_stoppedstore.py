@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from headrace.compiler.store.inspection import Inspection
 from headrace.compiler.store.journal import Journal
 from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.openstore import Store
+from headrace.web.commands import stoppedstore
 from headrace.web.commands.cli import commands
 from tests.compiler.remembering import declared, stored
 from tests.compiler.store.killed import kill
@@ -292,6 +294,53 @@ def test_a_part_is_given_up_and_nothing_else(kept: Path) -> None:
         5,
         "there is no part 3 in the store: expected one of 1, 2, 4, 5\n",
     )
+
+
+def test_no_export_is_written_where_the_store_is(kept: Path, tmp_path: Path) -> None:
+    store, before = kept.joinpath(*FOLDER), files(kept)
+    link, folder = tmp_path / "link.jsonl", tmp_path / "folder"
+    link.symlink_to(store / "store.db")
+    folder.symlink_to(store)
+
+    for file in (store / "store.db", store / "new", link, folder / "lock", store.parent / "new"):
+        refused = invoked("export", kept, 2, "-o", file)
+
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        where = store.parent
+        said = f"-o {file}: it is where the store is, in '{where}': expected a file outside of it"
+        assert refused.stderr.endswith(f"\nError: {said}\n")
+    assert files(kept) == before
+    assert [each.name for each in store.parent.iterdir()] == [store.name]
+
+
+def test_an_earlier_export_stays_until_another_is_whole(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    file = folder / "earlier.jsonl"
+    file.write_text("earlier")
+
+    def breaks_off(*_: object) -> Iterator[bytes]:
+        yield b"first"
+        assert file.read_text() == "earlier"
+        raise sqlite3.DatabaseError("no such page")
+
+    missing = invoked("export", kept, 77, "-o", file)
+    held = Inspection(kept.joinpath(*FOLDER))
+    in_use = invoked("export", kept, 2, "-o", file)
+    held.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(stoppedstore, "records_of", breaks_off)
+        failed = invoked("export", kept, 2, "-o", file)
+
+    assert [missing.exit_code, in_use.exit_code, failed.exit_code] == [5, 1, 1]
+    assert "there is no part 77 in the store" in missing.stderr
+    assert "no such page: see headrace store check" in failed.stderr
+    assert [(each, each.read_text()) for each in folder.iterdir()] == [(file, "earlier")]
+
+    assert invoked("export", kept, 2, "-o", file).exit_code == 0
+    assert len(file.read_text().splitlines()) == 300
 
 
 @pytest.mark.parametrize("command", ["show", "check", "export", "discard"])
