@@ -1,7 +1,8 @@
 """Whatever changes, nothing is lost: at every step what was taken is written, on the disk, or told as lost.
 
 Pipelines are created, posted to, exchanged, reverted and deleted while servers are away, hang or refuse
-some messages; in between the process stops, or is killed, and starts again.
+some messages; in between the process stops, or is killed, and starts again. What each run of a pipeline
+tells as lost is as much as is missing of what it has taken: no other run's losses make up for that.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, UnknownPipeline, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.monitoring.losses import LossReason
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.connectors.http import HttpInput
@@ -80,8 +82,6 @@ class Far:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.written: set[bytes] = set()
-        self.refused: set[bytes] = set()
-        """What it has said no to: without dead letters that is told as lost."""
 
     def write(self, batch: Batch) -> None:
         if self.mode == "away":
@@ -91,7 +91,6 @@ class Far:
         for place, number in enumerate(numbers):
             if self.mode == "refuses" and int(number[1:]) % 3:
                 refused[place] = "no"
-                self.refused.add(number)
             else:
                 taken.append(place)
                 self.written.add(number)
@@ -102,14 +101,44 @@ class Far:
 class Reaching(AwaitingSink):
     """Writes to a server for as long as its process lives."""
 
-    def __init__(self, clock: Clock, far: Far, life: list[bool]) -> None:
-        self._clock, self._far, self._life = clock, far, life
+    def __init__(
+        self,
+        clock: Clock,
+        far: Far,
+        life: list[bool],
+        wanted: Wanted,
+        refusals: dict[bytes, Wanted],
+    ) -> None:
+        self._clock, self._far, self._life, self._refusals = clock, far, life, refusals
+        self.wanted = wanted
+        """What the pipeline says that it is of."""
+        self.refused: set[bytes] = set()
+        """What it was told no to."""
 
     async def write(self, batch: Batch) -> None:
         while self._far.mode == "hangs":
             await self._clock.sleep(0.5)
-        if self._life[0]:
+        if not self._life[0]:
+            return
+        try:
             self._far.write(batch)
+        except BatchFailed as cause:
+            numbers = [batch[place].encode() for place in cause.refused]
+            self.refused.update(numbers)
+            self._refusals.update(dict.fromkeys(numbers, self.wanted))
+            raise
+
+
+def sink_of(run: Pipeline) -> Reaching:
+    """Return what one run of a pipeline writes to."""
+    sink = run.config.outputs[0].made  # type: ignore[attr-defined]
+    assert isinstance(sink, Reaching)
+    return sink
+
+
+def told(run: Pipeline, reason: LossReason) -> int:
+    """Return how many messages one run has told as lost for a reason."""
+    return sum(loss.count for loss in run.failures.losses if loss.reason == reason)
 
 
 class ChangingMachine(RuleBasedStateMachine):
@@ -120,14 +149,17 @@ class ChangingMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.far = {"db": Far(db), "lake": Far(lake)}
         self.running = {"one": one, "two": two}
-        self.taken: dict[bytes, Wanted] = {}
-        """What was confirmed, and what its pipeline said then."""
+        self.taken: dict[bytes, Pipeline] = {}
+        """What was confirmed, and the run that has taken it."""
+        self.refusals: dict[bytes, Wanted] = {}
+        """What was refused, and what the pipeline said of which that was so last."""
         self.count = 0
         self.excused: set[bytes] = set()
-        """What may be gone: it was in memory alone when the process was killed."""
+        """What may be gone: it was in memory alone when the process was killed, or told as lost before."""
         self.seen: dict[int, Pipeline] = {}
-        self.lost_before = 0
-        """Of lives that have ended."""
+        """The runs of all lives but of those that were killed."""
+        self.over: set[int] = set()
+        """Those of them of lives that have ended."""
         self.start()
 
     def start(self) -> None:
@@ -157,14 +189,15 @@ class ChangingMachine(RuleBasedStateMachine):
         return self.runner.run(settled())
 
     def look(self) -> None:
-        """Get to know the pipelines that there are: they count what they lose also as they end."""
-        self.seen |= {id(each): each for each in self.it.graph.pipelines.values()}
+        """Get to know the runs that there are: they count what they lose also as they end."""
+        runs = [each for each in self.it.graph.pipelines.values() if each.id in IDS]
+        self.seen |= {id(each): each for each in runs}
 
     def config(self, id: str, wanted: Wanted) -> PipelineConfig:
         options = {"address": wanted.address, "retry": {}}
         if wanted.is_queued:
             options["queue"] = {"max_bytes": wanted.most}
-        sink = Reaching(self.it.clock, self.far[wanted.address], self.life)
+        sink = Reaching(self.it.clock, self.far[wanted.address], self.life, wanted, self.refusals)
         durably = {"max_bytes": wanted.most} if wanted.is_durable else None
         return PipelineConfig(
             id=id,
@@ -210,14 +243,14 @@ class ChangingMachine(RuleBasedStateMachine):
         except UnknownPipeline:
             return
         assert way_in is not None
-        wanted = self.running[id]
+        run = self.it.graph.pipelines[id]
         try:
             taken = way_in.take(encode(message.decode()), None)
             if not isinstance(taken, int):
                 await taken
         except NoRoom:
             return
-        self.taken[message] = wanted
+        self.taken[message] = run
 
     @rule(id=st.sampled_from(IDS), wanted=WANTED)
     def post_while_it_is_exchanged(self, id: str, wanted: Wanted) -> None:
@@ -233,9 +266,6 @@ class ChangingMachine(RuleBasedStateMachine):
                 await self.it.clock.sleep(0.1)
             await asyncio.gather(exchanging, *posting)
 
-        before = self.running[id]
-        # Whichever of the two has taken it, it may be in memory alone where one of them keeps nothing.
-        self.running[id] = min(before, wanted, key=lambda each: each.is_kept)
         self.run(both())
         self.running[id] = wanted
 
@@ -259,31 +289,27 @@ class ChangingMachine(RuleBasedStateMachine):
 
     @rule()
     def kill_and_start(self) -> None:
-        self.excused |= self.in_memory(self.missing())
+        # The step before has shown that all of this is in memory alone, or was told as lost.
+        self.excused |= self.missing()
         self.life[0] = False
         store = self.it._storage._store
         assert store is not None
         kill(store)
         self.end()
+        self.seen.clear()
+        self.over.clear()
         self.start()
 
     def end(self) -> None:
         self.life[0] = False
         self.runner.close()
-        self.lost_before += self.lost()
-        self.seen.clear()
-
-    def lost(self) -> int:
-        """Return how many messages this life has told as lost, beside those that were refused."""
-        return sum(
-            loss.count
-            for each in self.seen.values()
-            for loss in each.failures.losses
-            if loss.reason == "stopped"
-        )
+        self.over |= self.seen.keys()
 
     def missing(self) -> set[bytes]:
-        """Return what was taken, and is neither written nor refused nor on the disk."""
+        """Return what was taken, and is neither written nor on the disk.
+
+        What was refused is told as lost, unless who heard that last has dead letters: then it is one.
+        """
         store = self.it._storage._store
         assert store is not None
         bodies = [
@@ -292,24 +318,45 @@ class ChangingMachine(RuleBasedStateMachine):
             for [body] in store.database._run.execute(f"SELECT body FROM {table}").fetchall()
         ]
         stored = {number for body in bodies for number in NUMBER.findall(body)}
-        there = (each.written | each.refused for each in self.far.values())
-        return self.taken.keys() - stored - set[bytes]().union(*there)
+        given_up = {each for each, wanted in self.refusals.items() if not wanted.has_letters}
+        written = (each.written for each in self.far.values())
+        return self.taken.keys() - stored - given_up.union(*written) - self.excused
 
-    def in_memory(self, missing: set[bytes]) -> set[bytes]:
-        """Return what of it may be in memory alone. A queue stores in a moment what is not written."""
-        return {
-            each
-            for each in missing
-            if not (self.taken[each].is_kept if self.is_settled else self.taken[each].is_durable)
-        }
+    def may_be_in_memory(self, run: Pipeline) -> bool:
+        """Return whether what a run has may be in memory alone.
+
+        A queue stores in a moment what is not written.
+        """
+        if id(run) in self.over or run.has_ended:
+            return False
+        wanted = sink_of(run).wanted
+        return not (wanted.is_kept if self.is_settled else wanted.is_durable)
 
     @invariant()
     def nothing_is_lost_that_is_not_told(self) -> None:
-        if not hasattr(self, "it"):
-            return
-        missing = self.missing() - self.excused
-        told = self.lost_before + self.lost()
-        assert len(missing - self.in_memory(missing)) <= told, sorted(missing)[:5]
+        if hasattr(self, "it"):
+            self.look_for_losses()
+
+    def look_for_losses(self, *, is_all_out: bool = False) -> None:
+        """Compare what is missing with what was told, run by run.
+
+        ``is_all_out``: nothing is in memory any more.
+        """
+        missing = dict[int, list[bytes]]()
+        for number in sorted(self.missing()):
+            missing.setdefault(id(self.taken[number]), []).append(number)
+        # Of runs that were killed all that may be missing is excused.
+        assert missing.keys() <= self.seen.keys(), missing
+        for key, run in self.seen.items():
+            gone, stopped = missing.get(key, []), told(run, "stopped")
+            if self.may_be_in_memory(run) and not is_all_out:
+                assert len(gone) >= stopped, (sink_of(run).wanted, gone, stopped)
+            else:
+                assert len(gone) == stopped, (sink_of(run).wanted, gone, stopped)
+            sink = sink_of(run)
+            refused = 0 if sink.wanted.has_letters else len(sink.refused)
+            assert told(run, "batch") == refused, (sink.wanted, sorted(sink.refused))
+            assert told(run, "error") == told(run, "dropped") == 0, [*run.failures.losses]
 
     def teardown(self) -> None:
         if not hasattr(self, "it"):
@@ -321,8 +368,10 @@ class ChangingMachine(RuleBasedStateMachine):
             figures = self.run(self.it.stored())
             assert figures is not None
             assert [each for each in figures.parts if each.entries and not each.left_over] == []
-            missing = self.missing() - self.excused
-            assert len(missing) <= self.lost_before + self.lost(), sorted(missing)[:5]
+            self.look_for_losses(is_all_out=True)
+            # Also what nobody has to do with any more, as dead letters, outlives the process.
+            self.stop_and_start()
+            self.look_for_losses(is_all_out=True)
             self.runner.run(self.it.close())
             self.end()
         finally:
