@@ -17,6 +17,7 @@ from headrace.compiler.store.group import Group
 from headrace.compiler.store.letterrows import (
     LETTER_BYTES,
     DroppedLetters,
+    FoundLetter,
     Letter,
     LetterAmount,
     LetterAmounts,
@@ -149,6 +150,30 @@ class Records:
         for id in page.damaged:
             self._is_damaged(id)
         return page
+
+    async def some(
+        self,
+        pipeline: str,
+        ids: Iterable[int],
+        stage: str | None = None,
+        message: str | None = None,
+    ) -> list[FoundLetter]:
+        """Return those of some letters that are of a pipeline, without their bodies, oldest first.
+
+        Others are not read, however many there are. What is not there, or damaged, is left out.
+
+        Raises:
+            StoreFailed: they cannot be read.
+        """
+        of, found = _filter(pipeline, stage, message), list[FoundLetter]()
+        wanted = sorted(id for id in {*ids} if 0 < id < ABOVE_ALL)
+        for start in range(0, len(wanted), MOST_LISTED):
+            given = wanted[start : start + MOST_LISTED]
+            read = await self._store.read(partial(lettertables.some, of=of, ids=given))
+            for id in read.damaged:
+                self._is_damaged(id)
+            found += read.letters
+        return found
 
     async def letter(self, id: int) -> WholeLetter | None:
         """Return a letter with its body; None: there is none. What is damaged is told, and never given.

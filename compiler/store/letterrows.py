@@ -189,6 +189,14 @@ class WholeLetter(NamedTuple):
     """None: it is damaged."""
 
 
+class LetterSome(NamedTuple):
+    """Those of some letters that are there, the oldest first."""
+
+    letters: list[FoundLetter]
+    damaged: list[int]
+    """The ids of those that are not what was written: they can be deleted."""
+
+
 class LetterPage(NamedTuple):
     """Some letters of a pipeline, the newest first."""
 

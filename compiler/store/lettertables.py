@@ -31,6 +31,7 @@ from headrace.compiler.store.letterrows import (
     LetterPage,
     LetterRest,
     LetterSignature,
+    LetterSome,
     LetterTry,
     NewLetter,
     WholeLetter,
@@ -88,6 +89,9 @@ _MEANT = (
     " AND (?2 IS NULL OR stage = ?2) AND (?3 IS NULL OR message = ?3)"
 )
 _SUM = f"SELECT CAST(total(letters) AS INTEGER), CAST(total(size) AS INTEGER) {_MEANT}"
+_SOME = (  # the plus keeps SQLite from looking through all of the pipeline
+    f"SELECT {_COLUMNS}, crc FROM letters WHERE id IN {_GIVEN} AND +pipeline = ? ORDER BY id"
+)
 _ALIKE = f"SELECT {_COLUMNS}, crc FROM letters WHERE signature = ? ORDER BY id"
 _SEEN = "UPDATE signatures SET last_seen = max(last_seen, ?) WHERE id = ?"
 _TRIED = "UPDATE letters SET last_seen = ?, tries = ?, maybe_written = ?, crc = ? WHERE id = ?"
@@ -315,6 +319,21 @@ def one(run: sqlite3.Connection, id: int) -> WholeLetter | None:
             return WholeLetter(found, None)  # what is damaged may be no body any more
         body = content if _checksum(id, content) == stored[0] else None
     return WholeLetter(found, body)
+
+
+def some(run: sqlite3.Connection, of: LetterFilter, ids: Sequence[int]) -> LetterSome:
+    """Return those of some letters that are meant, without their bodies, oldest first.
+
+    Nothing else is read, however many there are.
+    """
+    rows = run.execute(_SOME, (json.dumps(ids), of.pipeline)).fetchall()
+    letters, damaged = [], []
+    for row in rows:
+        if (found := _found(row)) is None:
+            damaged.append(row[0])
+        elif of.stage in (None, found.letter.stage) and of.message in (None, found.letter.message):
+            letters.append(found)
+    return LetterSome(letters, damaged)
 
 
 def _row(new: NewLetter) -> tuple[Any, ...]:

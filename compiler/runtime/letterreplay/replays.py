@@ -232,15 +232,17 @@ class _Selected:
 
 async def _selected(records: Records, request: ReplayRequest) -> _Selected:
     """Return the letters that are meant, oldest first."""
-    selected = _Selected()
-    wanted, before = None if request.ids is None else set(request.ids), ABOVE_ALL
+    selected, before = _Selected(), ABOVE_ALL
+    source, stage, message = request.source, request.stage, request.message
+    if request.ids is not None:
+        for each in await records.some(source, request.ids, stage, message):
+            selected.add(each)
+        return selected
     while True:
-        page = await records.page(request.source, request.stage, request.message, before)
+        page = await records.page(source, stage, message, before)
         for each in page.letters:
-            if wanted is None or each.id in wanted:
-                selected.add(each)
-        has_all = wanted is not None and len(selected.ids) == len(wanted)
-        if not page.is_truncated or has_all:
+            selected.add(each)
+        if not page.is_truncated:
             selected.ids.reverse()
             return selected
         before = page.before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 import weakref
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,26 @@ from typing import Any
 import pytest
 
 from headrace.compiler.delivery import Batch
-from headrace.compiler.errors import BatchFailed, NoReplayTarget, ReplayUnderWay, UnknownPipeline
+from headrace.compiler.errors import (
+    BatchFailed,
+    NoReplayTarget,
+    ReplayUnderWay,
+    UnknownDeadLetter,
+    UnknownPipeline,
+)
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.letterreplay import letterreplay
 from headrace.compiler.runtime.letterreplay.replayrequest import ReplayRequest, ReplayTarget
 from headrace.compiler.runtime.letterreplay.replays import Replays
 from headrace.compiler.runtime.monitoring.replayfigures import BegunReplay, ReplayFigures
+from headrace.compiler.runtime.queuedbatch import entry_of_batch
+from headrace.compiler.store.openstore import Store
 from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.durable import Gated, engine_on, post
 from tests.compiler.runtime.lettered import lettered, lost, put_down
 from tests.compiler.runtime.test_deadletters import Refusing, casts
+from tests.compiler.store.letters import ROOM, letter
 from tests.promises import promise
 from tests.stand_ins import does, reads, run, running, takes
 from tests.virtual import virtual
@@ -452,3 +462,56 @@ async def test_letters_of_another_pipeline_go_in_as_its_own(tmp_path: Path) -> N
 
         assert out.messages == [1]
         assert await put_down(it) == []
+
+
+class CountedWork:
+    """Counts what the database does for reads: calls of its machine, some for each row it looks at."""
+
+    EACH = 10
+
+    def __init__(self, store: Store) -> None:
+        self.steps, self._read, self._store = 0, store.read, store
+
+    async def read(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Read, and count what that takes."""
+
+        def counted(run: sqlite3.Connection) -> Any:
+            run.set_progress_handler(self._count, self.EACH)
+            try:
+                return work(run)
+            finally:
+                run.set_progress_handler(None, 0)
+
+        return await self._read(counted)
+
+    def _count(self) -> None:
+        self.steps += self.EACH
+
+
+@pytest.mark.parametrize("asked", [[1], [1_000], [5, 500, 995], [1, 2_000], [2_000]], ids=str)
+@virtual
+async def test_of_letters_with_ids_those_alone_are_read(
+    tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_on(tmp_path, lettered([takes(Gated(is_open=False))])) as it:
+        replaying, records = Replaying(it), it._storage.records
+        assert records is not None
+        for n in range(1_000):
+            body = entry_of_batch([n])
+            assert body is not None
+            group = records.append(letter(pipeline="p", target=None), body, ROOM)
+        await group.stored()
+        work = CountedWork(records._store)
+        monkeypatch.setattr(records._store, "read", work.read)
+        begun = await replaying.begin(ids=asked)
+        taken = work.steps
+        request = ReplayRequest("p", "p", ids=asked[:1])
+        if begun.selected:
+            look = await replaying.replays.look(records, request)
+            assert [*look.messages] == [asked[0] - 1]
+        else:
+            with pytest.raises(UnknownDeadLetter):
+                await replaying.replays.look(records, request)
+
+        assert begun.selected == sum(each <= 1_000 for each in asked)
+        assert 0 < taken <= work.steps < 2_000  # one page of 200 takes 15,000

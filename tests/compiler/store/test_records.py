@@ -187,6 +187,38 @@ async def test_lists_touch_no_body(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @virtual
+async def test_some_are_read_by_their_ids_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letterrecords, "MOST_LISTED", 2)
+    store = await opened()
+    records = Records(store)
+    for which in range(3):
+        await put_down(records, b"a", stage="output", message=f"m{which}")
+    await put_down(records, b"b", pipeline="other")
+    await put_down(records, b"c", stage="transform", message="m0")
+    asked = [5, 4, 3, 5, 1, 6, 0, -1, 2**63 - 1, 2**70]
+
+    def numbers(found: list[FoundLetter]) -> list[int]:
+        return [each.id for each in found]
+
+    assert numbers(await records.some("press-line", asked)) == [1, 3, 5]
+    assert numbers(await records.some("press-line", asked, "output")) == [1, 3]
+    assert numbers(await records.some("press-line", asked, None, "m0")) == [1, 5]
+    assert numbers(await records.some("other", asked)) == [4]
+    assert await records.some("press-line", []) == []
+    assert (
+        await records.some("press-line", [5]) == (await records.page("press-line", limit=1)).letters
+    )
+    store.database._run.execute("DROP TABLE bodies")
+    assert len(await records.some("press-line", asked)) == 3
+
+    assert store.condition.damaged == 0
+    store.database._run.execute("UPDATE letters SET detail = 'another' WHERE id IN (3, 4)")
+    for _ in range(2):
+        assert numbers(await records.some("press-line", asked)) == [1, 5]
+        assert store.condition.damaged == 1  # the other one is of another pipeline
+
+
+@virtual
 async def test_how_much_there_is_is_known_at_any_time(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     records = Records(store)
