@@ -39,6 +39,9 @@ class Lendable(Protocol):
     def fill(self) -> QueueFill:
         """Return how full it is."""
 
+    def has_room_for(self, size: int) -> bool:
+        """Return whether so many bytes more may be kept."""
+
     def oldest(self) -> float | None:
         """Return when the first was put down that is there. Seconds since 1970."""
 
@@ -72,8 +75,19 @@ class Borrowed(Generic[Q]):
         self._lender, self.name, self.journal = lender, name, journal
         self.ends = False
         """Whether nobody is to go on with it: its pipeline is deleted."""
-        self.is_full = False
+        self.turned_down: int | None = None
+        """Bytes of what came last, where it was turned down for want of room."""
+
+    @property
+    def is_full(self) -> bool:
         """Whether what came last was turned down for want of room."""
+        return self.turned_down is not None
+
+    @property
+    def is_full_now(self) -> bool:
+        """Whether that would be turned down again, for what else is kept within the bound."""
+        size, journal = self.turned_down, self.journal
+        return size is not None and journal.entries > 0 and not journal.has_room_for(size)
 
     async def give_back(self, *, ends: bool) -> None:
         """Leave what is in it to the next who borrows it; if it ``ends``, to nobody."""

@@ -119,11 +119,11 @@ class JournalSource(Source):
         try:
             group = journal.journal.append(entry, made)
         except StoreFailed as cause:
-            journal.is_full = isinstance(cause, StoreFull)
+            journal.turned_down = len(entry) if isinstance(cause, StoreFull) else None
             if journal.is_full:
                 self._release_if_stuck(journal)
             raise self._not_taken(str(cause)) from cause
-        journal.is_full = False
+        journal.turned_down = None
         waiters = self._waiters
         if group is not self._group:
             self._group = group

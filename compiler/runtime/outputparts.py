@@ -61,10 +61,10 @@ class KeptParts(PartsKeep):
         try:
             self._shelf.put(part, ended)
         except StoreFailed as cause:
-            borrowed.is_full = isinstance(cause, StoreFull)
+            borrowed.turned_down = len(part) if isinstance(cause, StoreFull) else None
             tell(None, str(cause))
         else:
-            borrowed.is_full = False
+            borrowed.turned_down = None
 
     async def read(self, number: int) -> bytes | None:
         assert self._shelf is not None  # it has told the number

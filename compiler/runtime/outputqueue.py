@@ -280,10 +280,9 @@ class OutputQueue(Writer):
     def _append(self, item: QueuedItem, entry: bytes) -> Group | None:
         """Begin to store what is next; return what it is committed with, None: it cannot be now."""
         journal = self._journal
-        while not journal.has_room_for(entry):
-            self._note_full(
-                True, f"more than may be kept waits for it (max_bytes: {journal.max_bytes:,})"
-            )
+        while not journal.has_room_for(len(entry)):
+            why = f"more than may be kept waits for it (max_bytes: {journal.max_bytes:,})"
+            self._note_full(len(entry), why)
             if not (self._drops and self._drop_for(entry)):
                 return None
             if item is not self._next_to_store():
@@ -292,9 +291,9 @@ class OutputQueue(Writer):
         try:
             group = journal.append(entry)
         except StoreFailed as cause:
-            self._note_full(isinstance(cause, StoreFull), str(cause))
+            self._note_full(len(entry) if isinstance(cause, StoreFull) else None, str(cause))
             return None
-        self._note_full(False, None)
+        self._note_full(None, None)
         item.number = number
         self._storing[number] = item
         if item.is_in_hand:
@@ -305,11 +304,14 @@ class OutputQueue(Writer):
         group.tell.append(partial(self._committed, group, number))
         return group
 
-    def _note_full(self, is_full: bool, why: str | None) -> None:
+    def _note_full(self, turned_down: int | None, why: str | None) -> None:
+        """Note how many bytes there was no room for; None: that is not why."""
         self._why = why
         borrowed = self._kept.borrowed
-        if borrowed is not None and borrowed.is_full != is_full:
-            borrowed.is_full = is_full
+        if borrowed is None:
+            return
+        was_full, borrowed.turned_down = borrowed.is_full, turned_down
+        if borrowed.is_full != was_full:
             self._moved.set()  # what is oldest may have to be read, to be dropped
 
     def _committed(self, group: Group, number: int) -> None:

@@ -98,7 +98,7 @@ class StoredListing:
         if lent is not None:  # with what is being stored, and without what is about to go
             fill = lent.journal.fill()
             entries, size, since = lent.journal.entries, fill.used, lent.journal.oldest()
-            if state == "open" and lent.is_full:
+            if state == "open" and lent.is_full_now:
                 state = "full"
         oldest = None if since is None or not entries else round(since * 1000)
         return StoredPart(

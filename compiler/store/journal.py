@@ -194,9 +194,9 @@ class Journal:
         self._count()
         return self._next
 
-    def has_room_for(self, payload: Payload) -> bool:
-        """Return whether so much more may be kept."""
-        return self.bytes + len(payload) + WIDTH <= self.max_bytes
+    def has_room_for(self, size: int) -> bool:
+        """Return whether so many bytes more may be kept."""
+        return self.bytes + size + WIDTH <= self.max_bytes
 
     def could_have_room_for(self, payload: Payload) -> bool:
         """Return whether so much may be kept where nothing else is."""

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.retry import RetryOptions
+from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import Refused, StoredInUse, UnknownStored
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.wayin import NoRoom, TooLargeToKeep
@@ -186,12 +187,64 @@ async def test_what_there_is_no_room_for_is_not_taken(tmp_path: Path) -> None:
     assert len(out.messages) == taken + 1
 
 
+class OneByOne(Gated):
+    """Writes one batch whenever its gate is opened."""
+
+    async def write(self, batch: Batch) -> None:
+        await super().write(batch)
+        self.gate.clear()
+
+
+@virtual
+async def test_a_part_is_not_full_any_more_when_there_is_room_again(tmp_path: Path) -> None:
+    async def states() -> list[tuple[int, str]]:
+        await it.clock.sleep(1)
+        figures = await it.stored()
+        assert figures is not None
+        return [(each.entries, each.state) for each in figures.parts]
+
+    out = OneByOne(is_open=False)
+    async with engine_on(tmp_path, durable(out, durable={"max_bytes": 2_000})) as it:
+        found = []
+        for size in (900, 100):
+            await post(it, "x" * size)
+            found += await states()
+        for size in (
+            1_000,
+            1_700,
+        ):  # there is room for the first when one is gone, for the second not
+            with pytest.raises(NoRoom):
+                await post(it, "x" * size)
+            found += await states()
+            out.gate.set()
+            found += await states()
+            if size == 1_000:
+                await post(it, "x" * 300)
+
+    assert found == [(1, "open"), (2, "open"), (2, "full"), (1, "open"), (2, "full"), (1, "full")]
+
+
+@virtual
+async def test_a_part_that_is_empty_is_not_full(tmp_path: Path) -> None:
+    out = Gated(is_open=False)
+    async with engine_on(tmp_path, durable(out, durable={"max_bytes": 2_000})) as it:
+        await post(it, "x" * 900)
+        with pytest.raises(NoRoom):
+            await post(it, "x" * 1_800)
+        out.gate.set()
+        await it.clock.sleep(1)
+        figures = await it.stored()
+        assert figures is not None
+
+    assert [(each.entries, each.state) for each in figures.parts] == [(0, "open")]
+
+
 @virtual
 async def test_what_is_larger_than_all_that_may_be_kept_never_is(tmp_path: Path) -> None:
     async with engine_on(tmp_path, durable(Gated(), durable={"max_bytes": 200})) as it:
         with pytest.raises(TooLargeToKeep, match=r"takes 1,083 bytes, and at most 200 may be kept"):
             await post(it, "x" * 1_000)
-        assert await post(it, "x" * 50) == 1
+        assert await post(it, "x" * 300) == 1
 
 
 @promise("http.durable.waits")
