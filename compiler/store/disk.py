@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from pathlib import Path
 
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
@@ -34,6 +35,16 @@ def failed(cause: Exception) -> StoreFailed:
         return StoreFull("the disk is full")
     name = _name(cause)
     return StoreFailed(f"it cannot be written: {cause}" + (f" ({name})" if name else ""))
+
+
+def refuse_link(file: Path) -> None:
+    """Refuse a file of a store that is a symbolic link: what it leads to is not ours.
+
+    Raises:
+        OSError: it is one.
+    """
+    if file.is_symlink():
+        raise OSError(f"'{file.name}' in it is a symbolic link")
 
 
 def _name(cause: BaseException) -> str:

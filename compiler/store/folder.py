@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.compiler.store.database import Database, Sync, log_of
-from headrace.compiler.store.disk import is_damage
+from headrace.compiler.store.disk import is_damage, refuse_link
 from headrace.compiler.store.lostcommits import commits_in, said_of
 from headrace.compiler.store.salvage import salvage
 from headrace.compiler.store.storeerrors import StoreRefused
 
 DATABASE = "store.db"
 LOCK = "lock"
+_OPEN_LOCK = os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class StoreFolder:
@@ -89,7 +90,8 @@ class StoreFolder:
             if not self.path.parent.exists():  # its mode is not given to those above it
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.mkdir(mode=0o700, exist_ok=True)
-            lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            refuse_link(self.path / LOCK)
+            lock = os.open(self.path / LOCK, _OPEN_LOCK, 0o600)
         except OSError as cause:
             raise self._refused(cause) from cause
         try:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from headrace.compiler.store.database import LOG_PAGES, PAGE_BYTES
-from headrace.compiler.store.disk import is_full
+from headrace.compiler.store.disk import is_full, refuse_link
 from headrace.compiler.store.storeerrors import StoreFull
 
 T = TypeVar("T")
 
 RESERVE_BYTES = LOG_PAGES * PAGE_BYTES + 4 * 2**20
 KEEP_FREE_BYTES = 256 * 2**20
+_OPEN_RESERVE = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Room:
@@ -61,13 +62,14 @@ class Room:
         """Take the reserve, where that leaves as much free as has to be.
 
         Raises:
-            OSError: the folder is gone.
+            OSError: the folder is gone, or the reserve is a link.
         """
+        refuse_link(self._reserve)
         here = self._reserve.stat().st_blocks * 512 if self._reserve.exists() else 0
         self.has_reserve = here >= self._reserve_bytes
         if self.has_reserve or self.free_bytes() + here - self._reserve_bytes < self._keep_free:
             return
-        descriptor = os.open(self._reserve, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._reserve, _OPEN_RESERVE, 0o600)
         try:
             os.posix_fallocate(descriptor, 0, self._reserve_bytes)
         except OSError:

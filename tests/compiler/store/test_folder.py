@@ -100,6 +100,26 @@ async def test_files_are_for_nobody_else_to_read(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.parametrize("name", ["lock", "reserve"])
+@pytest.mark.parametrize("content", [b"", bytes(10_000), None], ids=["empty", "large", "absent"])
+@virtual
+async def test_no_link_is_followed_out_of_the_folder(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    folder, outside = tmp_path / "store", tmp_path / "outside"
+    folder.mkdir()
+    if content is not None:
+        outside.write_bytes(content)
+    (folder / name).symlink_to(outside)
+
+    with pytest.raises(StoreRefused, match=f"'{name}' in it is a symbolic link$"):
+        await opened(folder, [])
+    assert (outside.read_bytes() if outside.exists() else None) == content
+    (folder / name).unlink()
+    store, _ = await opened(folder, [])
+    await store.close()
+
+
 @virtual
 async def test_a_newer_version_is_refused_and_not_touched(tmp_path: Path) -> None:
     store, _ = await opened(tmp_path, [])
