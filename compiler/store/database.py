@@ -17,6 +17,7 @@ from headrace.compiler.store import buckettables, committing, lettertables
 from headrace.compiler.store.committing import deaths_of
 from headrace.compiler.store.disk import is_full
 from headrace.compiler.store.letterrows import LetterFigures
+from headrace.compiler.store.storeconnection import StoreConnection
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     Changes,
@@ -162,6 +163,7 @@ class Database:
             timeout=0,
             isolation_level=None,
             check_same_thread=False,  # one after the other
+            factory=StoreConnection,
         )
         self._run.text_factory = _text
         try:

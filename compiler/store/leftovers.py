@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headrace.compiler.store.database import log_of
 from headrace.compiler.store.folder import DATABASE
+from headrace.compiler.store.storeconnection import StoreConnection
 
 _TABLES = ("entries", "aside", "letters", "remembered")
 
@@ -24,7 +25,8 @@ def holds_something(folder: Path) -> bool:
         if log_of(file).exists() and log_of(file).stat().st_size:
             return True
         # Immutable: no lock is taken, and no file is made beside it.
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        name = f"{file.as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(name, uri=True, factory=StoreConnection)) as database:
             return any(_has_rows(database, table) for table in _TABLES)
     except (sqlite3.Error, OSError):
         return True  # whoever opens it tells what is wrong with it

@@ -16,6 +16,7 @@ from typing import Any
 from headrace.compiler.store import historytable
 from headrace.compiler.store.database import Database
 from headrace.compiler.store.lettertables import recount
+from headrace.compiler.store.storeconnection import StoreConnection
 
 MOST_QUEUES = 2**48
 """A number above that is damaged."""
@@ -41,13 +42,14 @@ def salvage(damaged: Path, file: Path) -> int:
     """
     Database(file, "power", lambda: 0, is_again=True).close()
     count = 0
-    with closing(sqlite3.connect(damaged, isolation_level=None)) as source:
+    opened = sqlite3.connect(damaged, isolation_level=None, factory=StoreConnection)
+    with closing(opened) as source:
         source.text_factory = bytes
         # Else one table that the schema has wrong costs all of them.
         source.execute("PRAGMA writable_schema = ON")
         with closing(sqlite3.connect(file, isolation_level=None)) as target:
             target.execute("BEGIN")
-            for id, *texts, next, ended in _read(source, "SELECT * FROM queues"):
+            for id, *texts, next, ended in _all(source, "queues"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
                     key = [_text(each) for each in texts]
                     row = (id, *key, next, ended)
@@ -59,18 +61,18 @@ def salvage(damaged: Path, file: Path) -> int:
                 target.execute("UPDATE store SET clean = ?, alive = ?", (clean == 1, known))
                 if isinstance(id, bytes) and fullmatch(rb"[0-9a-f]{32}", id):
                     target.execute("UPDATE store SET id = ?", (id.decode(),))
-            for *columns, why in _read(source, "SELECT * FROM aside"):
+            for *columns, why in _all(source, "aside"):
                 with suppress(sqlite3.IntegrityError, AttributeError):
                     aside = (*columns, _text(why))
                     target.execute(f"INSERT INTO aside VALUES ({_COLUMNS})", aside)
-            for entry in _both_ways(source, "entries", "n"):
+            for entry in _both_ways(source, "entries"):
                 count += _put(target, "entries", entry)
-            for letter in _both_ways(source, "letters", "id"):
+            for letter in _both_ways(source, "letters"):
                 if letter[0] < MOST_QUEUES:
                     columns = [_text(each) if isinstance(each, bytes) else each for each in letter]
                     count += _put(target, "letters", columns)
             recount(target)
-            for body in _both_ways(source, "bodies", "id"):
+            for body in _both_ways(source, "bodies"):
                 if target.execute("SELECT 1 FROM letters WHERE id = ?", body[:1]).fetchone():
                     _put(target, "bodies", body)
             count += _salvage_remembered(source, target)
@@ -84,9 +86,8 @@ def salvage(damaged: Path, file: Path) -> int:
 def _salvage_remembered(source: sqlite3.Connection, target: sqlite3.Connection) -> int:
     """Put what buckets remember into the new one; what is damaged shows when it is read."""
     count, before = 0, None
-    for order in ("", "bucket DESC, key DESC"):
-        ordered = f" ORDER BY {order}" if order else ""
-        for bucket, key, value in _read(source, f"SELECT * FROM remembered{ordered}"):
+    for order in ("", "1 DESC, 2 DESC"):
+        for bucket, key, value in _all(source, "remembered", order):
             if order and (bucket, key) == before:
                 break
             if not order:
@@ -114,11 +115,11 @@ def _number_letters_from(target: sqlite3.Connection, last: object) -> None:
             target.execute("INSERT INTO sqlite_sequence VALUES ('letters', ?)", (last,))
 
 
-def _both_ways(source: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[Any, ...]]:
+def _both_ways(source: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table from the first on and from the last back, each once."""
     before = 0
-    for order, is_behind in (("", False), (" DESC", True)):
-        for row in _read(source, f"SELECT * FROM {table} ORDER BY {key}{order}"):
+    for order, is_behind in (("1", False), ("1 DESC", True)):
+        for row in _all(source, table, order):
             if row[0] <= before:
                 break
             if not is_behind:
@@ -137,6 +138,18 @@ def _put(target: sqlite3.Connection, table: str, row: Sequence[Any]) -> bool:
     except sqlite3.IntegrityError:
         return False
     return True
+
+
+def _all(source: sqlite3.Connection, table: str, order: str = "") -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table until it comes upon damage.
+
+    ``order``: columns by their number, from 1 on. They are read under names of our own: what they are
+    called may be damaged as well.
+    """
+    for [width] in _read(source, f"SELECT count(*) FROM pragma_table_info('{table}')"):
+        names = ", ".join(f"c{column}" for column in range(width))
+        rows = f"SELECT * FROM {table}" + (f" ORDER BY {order}" if order else "")
+        yield from _read(source, f"WITH found({names}) AS ({rows}) SELECT * FROM found")
 
 
 def _read(source: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:

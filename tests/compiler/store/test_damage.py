@@ -103,6 +103,51 @@ def test_what_a_flipped_bit_of_the_database_costs_is_told(tmp_path: Path, filled
     print(counts)
 
 
+@pytest.mark.parametrize("mask", [0x80, 0x02])
+def test_a_flipped_bit_of_what_tables_are_called_is_damage_as_any_other(
+    tmp_path: Path, filled: Filled, mask: int
+) -> None:
+    """The eighth bit makes a name one that is no UTF-8."""
+    settled, counts = filled.copy(tmp_path / "settled"), Counter[str]()
+    with closing(sqlite3.connect(settled.file)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    page = settled.file.read_bytes()[:PAGE_BYTES]
+    for where in range(page.index(b"CREATE") - 40, PAGE_BYTES, 31):
+        copy = settled.copy(tmp_path / "store")
+        content = bytearray(copy.file.read_bytes())
+        content[where] ^= mask
+        copy.file.write_bytes(content)
+
+        found = found_in(copy.folder)
+        assert found.is_right()
+        assert found.is_in_order()
+        lost = copy.entries - len(found.entries)
+        is_kept = (copy.folder / "store.db.damaged-1").exists()
+        assert is_kept == any("is damaged (" in text for text in found.told)
+        assert not lost or is_kept
+        counts[f"{'told' if found.told else 'not told'}, {'lost' if lost else 'all there'}"] += 1
+        counts["not UTF-8"] += any("is damaged (not UTF-8: " in text for text in found.told)
+    print(counts)
+    assert bool(counts["not UTF-8"]) == (mask == 0x80)
+
+
+@pytest.mark.parametrize("name", [b"n INTEGER", b"queue INTEGER", b"body BLOB"])
+def test_of_a_table_with_a_column_whose_name_is_damaged_all_rows_are_read(
+    tmp_path: Path, filled: Filled, name: bytes
+) -> None:
+    copy = filled.copy(tmp_path / "store")
+    with closing(sqlite3.connect(copy.file)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(copy.file.read_bytes())
+    content[content.index(name, content.index(b"CREATE TABLE entries"))] ^= 0x80
+    copy.file.write_bytes(content)
+
+    found = found_in(copy.folder)
+    assert any("is damaged (" in text for text in found.told)
+    assert found.is_right()
+    assert len(found.entries) == copy.entries
+
+
 @pytest.mark.parametrize(
     "content",
     [bytes(PAGE_BYTES), random.Random(1).randbytes(PAGE_BYTES)],

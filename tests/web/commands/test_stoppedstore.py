@@ -402,6 +402,22 @@ def test_what_is_no_database_is_damage(kept: Path) -> None:
     assert "see headrace store check" in told.stderr
 
 
+def test_names_that_are_no_utf_8_any_more_are_damage(kept: Path) -> None:
+    damage(kept, "PRAGMA wal_checkpoint(TRUNCATE)")
+    file = kept.joinpath(*FOLDER, "store.db")
+    content = bytearray(file.read_bytes())
+    content[content.index(b"tableentriesentries") + len("table")] ^= 0x80
+    file.write_bytes(content)
+
+    checked = invoked("check", kept)
+    assert checked.exit_code == 1
+    assert "not UTF-8: malformed database schema" in checked.stdout
+    for command in (["show", kept], ["export", kept, 1], ["discard", kept, 1]):
+        told = invoked(*command)
+        assert told.exit_code == 1
+        assert "see headrace store check" in told.stderr
+
+
 @pytest.mark.long
 def test_the_command_itself_does_it(kept: Path) -> None:
     ended = run(kept, "store", "show", str(kept))
