@@ -178,11 +178,17 @@ async def _serve(
         on_stopping=stopping,
         ingest=Ingest(service),
     )
-    _end_on_signal(asyncio.get_running_loop(), server)
+    loading = asyncio.ensure_future(engine.load(program))
+    _end_on_signal(asyncio.get_running_loop(), server, loading)
     try:
-        await engine.load(program)
+        await loading
     except HistoryRefused as cause:
         raise NotStarted(str(cause)) from cause
+    except asyncio.CancelledError:
+        if not server.should_exit:
+            raise
+        await engine.close()
+        return
     service.filing.loaded(loaded.layout)
     try:
         await server.serve(sockets=[listener])
@@ -193,9 +199,12 @@ async def _serve(
         await engine.close()
 
 
-def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
+def _end_on_signal(
+    loop: asyncio.AbstractEventLoop, server: Server, loading: asyncio.Future[None]
+) -> None:
     """Have the first signal end the server in order, and the second at once.
 
+    A start that is still loading is given up: a store that cannot be read would have it wait for ever.
     SIGHUP says that the terminal is gone; whoever wants to outlive that has it ignored (nohup).
     """
 
@@ -203,6 +212,7 @@ def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
         if server.should_exit:
             os._exit(128 + number)
         server.stop()
+        loading.cancel()
 
     ending = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:

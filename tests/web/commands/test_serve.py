@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
+import signal
 import socket
 from pathlib import Path
+from time import time
 from typing import Any, cast
 
 import falcon.testing
 import pytest
 
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import Refused
+from headrace.compiler.runtime.storage import FOLDER
+from headrace.compiler.store.folder import StoreFolder
+from headrace.compiler.store.openqueues import OpenQueues
+from headrace.compiler.store.storedrows import StoredQueue
+from headrace.compiler.store.storeerrors import StoreFailed
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.commands import serve
 from headrace.web.commands.serve import StartReport
@@ -48,6 +57,36 @@ async def test_a_config_that_a_build_refuses_leaves_nothing_open_to_the_provider
                 await starting
 
     assert tokens.is_closed
+
+
+async def test_a_signal_ends_a_start_that_waits_for_a_store_that_cannot_be_read(
+    tmp_path: Path, components: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_waited_for = asyncio.Event()
+
+    async def unreadable(self: OpenQueues, pipeline: str, target: str, kind: str) -> StoredQueue:
+        is_waited_for.set()
+        raise StoreFailed("it cannot be read")
+
+    monkeypatch.setattr(OpenQueues, "open", unreadable)
+    config = tmp_path / "plant.json"
+    buckets = {"machines": {"durable": True, "max_keys": 10}}
+    config.write_text(json.dumps({"state": buckets, "pipelines": []}))
+    data = tmp_path / "data"
+    data.mkdir()
+    loaded = load(Files(config=config), components, data_dir=data, is_starting=True)
+    assert loaded.program is not None, loaded.diagnostics
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        starting = asyncio.ensure_future(
+            serve._run(loaded, loaded.program, components, listener, DataDir(data), cast(Any, None))
+        )
+        async with asyncio.timeout(PATIENCE):
+            await is_waited_for.wait()
+            assert not starting.done()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+            await starting
+    StoreFolder(data.joinpath(*FOLDER), time).close()  # others may have it
 
 
 @pytest.mark.parametrize(
