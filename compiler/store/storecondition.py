@@ -38,8 +38,8 @@ class StoreCondition:
         self._heard: StoreNews = "open"
         """The state that was heard of last."""
         self.failures = self.damaged = self.set_asides = 0
-        """Commits and reads that failed; entries that were found damaged, or gone; how often something was
-        set aside."""
+        """Commits and reads that failed; entries that were found damaged, or gone, and how often the
+        database or its log was; how often something was set aside."""
         self.is_damaged = False
         """Whether the database has to be made anew of what can be read."""
         self.is_closing = False
@@ -97,10 +97,6 @@ class StoreCondition:
     def has_damaged(self, count: int, text: str) -> None:
         """_Tell of so many entries, or whatever it is, that are damaged or gone."""
         self.damaged += count
-        self.tell_damage(text)
-
-    def tell_damage(self, text: str) -> None:
-        """_Tell of damage."""
         self.tell(text)
         self._hear("damaged", text)
 

@@ -453,7 +453,7 @@ class StoreWriter:
             await self._medium.run(partial(work, told.append))
         finally:
             for each in told:
-                self.condition.tell_damage(each)
+                self.condition.has_damaged(1, each)
 
     def _stop_timers(self) -> None:
         for each in (self._quiet, self._trial, self._watch):

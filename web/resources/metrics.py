@@ -255,7 +255,8 @@ class Scrape:
         )
         damaged = Counter(
             "headrace_store_damaged",
-            "Stored entries that were not what was written, and were set aside.",
+            "Stored entries that were not what was written, and were set aside, and how often the file of"
+            " the store, or its log, was found damaged.",
             value=store.damaged,
         )
         commits = Summary(

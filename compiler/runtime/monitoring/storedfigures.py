@@ -96,7 +96,8 @@ class StoreFigures(msgspec.Struct, frozen=True):
     failures: int
     """How often something could not be written, also because there was no room."""
     damaged: int
-    """Entries that were not what was written, and were set aside."""
+    """Entries that were not what was written, and were set aside; and how often the file, or its log, was
+    found damaged."""
     commit_seconds_total: float
     """How long all commits took together. Units: seconds."""
     commits: int

@@ -60,6 +60,8 @@ class Found:
     told: list[str]
     left_over: int
     """Entries of queues that nobody asked for."""
+    damaged: int
+    """How much of it was damaged, as is counted."""
 
     def is_right(self) -> bool:
         """Return whether each of them is what was put down."""
@@ -114,5 +116,6 @@ async def look(folder: Path, found: list[Found]) -> None:
         journal.let_go([each.number for each in page])
     assert (journal.entries, journal.bytes) == (0, 0)
     left_over = sum(each.entries for each in await store.queues.listed() if each.pipeline != "p")
+    damaged = store.condition.damaged
     await store.close()
-    found.append(Found(entries, told, left_over))
+    found.append(Found(entries, told, left_over, damaged))

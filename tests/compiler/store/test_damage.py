@@ -83,6 +83,7 @@ def test_what_a_flipped_bit_of_the_log_costs_is_told(tmp_path: Path, filled: Fil
         assert len(found.entries) >= copy.least(where)
         is_told = any("the log of" in text for text in found.told)
         assert is_told == (len(found.entries) < copy.entries)
+        assert found.damaged == is_told
         counts["told" if is_told else "nothing lost"] += 1
     print(counts)
 

@@ -177,6 +177,7 @@ async def test_what_is_no_database_is_kept_and_a_new_one_begun(tmp_path: Path) -
     told: list[str] = []
     store, journal = await opened(tmp_path, told)
     await journal.append(b"a").stored()
+    assert store.condition.damaged == 1
     await store.close()
 
     [text] = told
