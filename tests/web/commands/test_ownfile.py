@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -93,16 +94,24 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, name: str, why: 
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_may_not_be_written_stays(tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"old")
-    file.chmod(0o400)
+    opened = os.open
 
+    def refused(path: Path, flags: int, mode: int = 0o777) -> int:
+        if path == file and flags & os.O_WRONLY:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", refused)  # the superuser may write everything
     with pytest.raises(click.ClickException, match="cannot be written: Permission denied"):
         written(file)
 
     assert file.read_bytes() == b"old"
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
