@@ -168,9 +168,12 @@ class _Explaining:
             yield f"while the server is away: {waits[1]}"
         if isinstance(component, Output) and self.config.letters is not None:
             yield _telling_apart(component)
-        if isinstance(component, DurableInput) and component.promised().waiting is None:
-            kept = durable_of(component.durable)
-            yield from [] if kept is None else [f"on the disk: at most {size(kept.max_bytes)}"]
+        if (
+            isinstance(component, DurableInput)
+            and component.promised().waiting is None
+            and (kept := durable_of(component.durable)) is not None
+        ):
+            yield f"on the disk: at most {size(kept.max_bytes)}"
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):

@@ -46,8 +46,8 @@ again then. A megabyte takes five in memory, which is about what the caches of a
 DECODED_AT_ONCE = 32 * 1024
 """Bytes that are decoded before others may have their turn."""
 NO_MESSAGE = "skipped what does not fit the format: no message can be made of it"
-MOST_COUNTED = 1_000_000
-"""Items of a list that are counted: each takes 56 bytes of memory meanwhile."""
+MOST_COUNTED, MOST_COUNTED_BYTES = 100_000, 2 * 2**20
+"""Items of a list that are counted, and how long it may be: others wait meanwhile, some 20 ms at worst."""
 SLOW = 8
 """How many times as long a text takes that takes long (`largejson.takes_long`)."""
 
@@ -238,7 +238,7 @@ class StoredBatches(JournalSource, KeptSource):
 
 def _items_in(text: bytes) -> int:
     """Return how many items a list has that is JSON, none of which is decoded; 1: it is none, or long."""
-    if text.count(b",") >= MOST_COUNTED:
+    if len(text) > MOST_COUNTED_BYTES or text.count(b",") >= MOST_COUNTED:
         return 1
     try:
         return len(msgspec.json.decode(text, type=list[msgspec.Raw])) or 1

@@ -431,7 +431,9 @@ async def test_what_ended_the_process_three_times_is_set_aside(tmp_path: Path, c
     [
         ({}, b'[{"n": [1, 2]}, 2, "a,b"]', {}, 3),
         ({}, b'{"n": [1, 2]}', {}, 1),
-        ({}, b"[" + b"0," * 1_000_000 + b"0]", {}, 1),
+        ({}, b"[" + b"0," * 99_999 + b"0]", {}, 100_000),
+        ({}, b"[" + b"0," * 100_000 + b"0]", {}, 1),
+        ({}, b'["' + b"x" * 2**20 + b'", "' + b"x" * 2**20 + b'"]', {}, 1),
         ({"format": "csv"}, b"n\n1\n2\n", {"format": "csv"}, 2),
         ({"format": "csv"}, b"n\n1\n2\n", {}, 1),
         ({"format": "csv"}, b"n\n1\n2\n", {"format": "ndjson"}, 1),
@@ -440,7 +442,9 @@ async def test_what_ended_the_process_three_times_is_set_aside(tmp_path: Path, c
     ids=[
         "an array",
         "no array",
+        "as many as are counted",
         "too many to be counted",
+        "too long to be counted",
         "a table",
         "a table where JSON is expected",
         "a table where lines of JSON are expected",
