@@ -1,8 +1,9 @@
-"""What may end the process is handed out alone, of all queues of a store."""
+"""What may end the process is handed out alone, of all queues of a store, or of many some of one queue."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from headrace.compiler.clock import Clock
 
@@ -11,7 +12,7 @@ ALONE_SECONDS = 5.0
 
 
 class Alone:
-    """The row that is under way and may end the process, and its queue; for a moment it may be several."""
+    """The rows that are under way and may end the process, mostly of one queue."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -19,8 +20,8 @@ class Alone:
         self._ended = asyncio.Event()
         """Set when there is one no more."""
 
-    async def begin(self, row: int, queue: int) -> None:
-        """Have a row be it. One that is it is waited for, but not for long."""
+    async def begin(self, rows: Iterable[int], queue: int) -> None:
+        """Have rows of a queue be it. Those that are it are waited for, but not for long."""
         try:
             async with self._clock.timeout(ALONE_SECONDS):
                 while self._queues:
@@ -28,11 +29,11 @@ class Alone:
                     await self._ended.wait()
         except TimeoutError:
             self._queues.clear()  # what has not ended it by now will hardly do so
-        self._queues[row] = queue
+        self._queues.update(dict.fromkeys(rows, queue))
 
     def end(self, row: int) -> None:
-        """Have others be handed out that may end the process, if this one may."""
-        if self._queues.pop(row, None) is not None:
+        """Have others be handed out that may end the process, where this is the last that may."""
+        if self._queues.pop(row, None) is not None and not self._queues:
             self._ended.set()
 
     def leave(self, queue: int) -> None:

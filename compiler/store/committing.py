@@ -8,12 +8,21 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from headrace.compiler.store import buckettables, lettertables
 from headrace.compiler.store.inpieces import MOST_JOINED, ROWS_AT_ONCE, write_in_pieces
-from headrace.compiler.store.storedrows import ALONE_FROM, Changes, NewRow, Parts
+from headrace.compiler.store.storedrows import (
+    ALONE_FROM,
+    TAKEN_TOGETHER,
+    Changes,
+    NewRow,
+    Parts,
+)
 from headrace.compiler.store.storeformat import checksum, is_right, lengths, unpacked
+
+T = TypeVar("T")
 
 _VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = "INSERT INTO entries VALUES "
@@ -26,6 +35,7 @@ _TAKE = "UPDATE entries SET taken = ?1 WHERE n IN (SELECT value FROM json_each(?
 _LEAVE = (
     "UPDATE entries SET taken = -taken WHERE n IN (SELECT value FROM json_each(?)) AND taken > 0"
 )
+_SUSPECT = "UPDATE entries SET deaths = ?1 WHERE n IN (SELECT value FROM json_each(?2))"
 _INNOCENT = (
     "UPDATE entries SET deaths = 0, taken = CASE WHEN taken > 0 THEN -taken ELSE taken END"
     " WHERE n IN (SELECT value FROM json_each(?))"
@@ -67,12 +77,10 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
         delete(run, changes.gone + changes.rows_along)
     for n, parts in changes.parts.items():
         _replace(run, n, parts)
-    if changes.taken:
-        by_time: defaultdict[float, list[int]] = defaultdict(list)
-        for n, now in changes.taken.items():
-            by_time[now].append(n)
-        for now, rows in by_time.items():
-            take(run, rows, now)
+    for now, rows in _by_value(changes.taken):
+        take(run, rows, now)
+    for deaths, rows in _by_value(changes.suspected):
+        run.execute(_SUSPECT, (deaths, json.dumps(rows)))
     if changes.innocent:
         run.execute(_INNOCENT, (json.dumps(changes.innocent),))
     if behind := _told_by_no_row(changes):
@@ -80,6 +88,14 @@ def write(run: sqlite3.Connection, changes: Changes) -> None:
     for queue, now in changes.ended.items():
         run.execute(_DISCARD_EMPTY, (queue,))
         run.execute(_END, (now, queue))
+
+
+def _by_value(of_rows: dict[int, T]) -> Iterable[tuple[T, list[int]]]:
+    """Return the rows that have something in common, for each such thing."""
+    found: defaultdict[T, list[int]] = defaultdict(list)
+    for n, value in of_rows.items():
+        found[value].append(n)
+    return found.items()
 
 
 def _told_by_no_row(changes: Changes) -> dict[int, int]:
@@ -124,8 +140,10 @@ def deaths_of(count: int, deaths: object) -> int:
 
     Only one of a single entry is ever handed out so often that it can have more than `ALONE_FROM`.
     """
-    found = deaths if isinstance(deaths, int) and deaths > 0 else 0
-    return found if count == 1 else min(found, ALONE_FROM)
+    found = deaths if isinstance(deaths, int) else 0
+    if count == 1:
+        return ALONE_FROM if TAKEN_TOGETHER <= found < 0 else max(found, 0)
+    return min(max(found, 0), ALONE_FROM)
 
 
 def _replace(run: sqlite3.Connection, n: int, parts: Parts) -> None:

@@ -20,6 +20,7 @@ from headrace.compiler.store.letterrows import LetterFigures
 from headrace.compiler.store.storeconnection import StoreConnection
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
+    ENDED_TOGETHER,
     Changes,
     DamagedRow,
     RowBeginning,
@@ -327,7 +328,8 @@ class Database:
                 last = first if isinstance(first, int) and after < first < before else last
                 if is_right(n, queue, first, count, at, crc, body):
                     ends = deaths_of(count, deaths)
-                    row = StoredRow(n, first, ends, at, [*unpacked(count, body)])
+                    payloads = [*unpacked(count, body)]
+                    row = StoredRow(n, first, ends, at, payloads, deaths == ENDED_TOGETHER)
                     if row.has_to_be_split:
                         if seen == 1:
                             return StoredPage([row], [], last, is_last=False)

@@ -25,10 +25,12 @@ from headrace.compiler.store.storedrows import (
     EndedRow,
     NewRow,
     StoredQueue,
+    StoredRow,
     Stretch,
 )
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 from headrace.compiler.store.storeformat import WIDTH
+from headrace.compiler.store.suspects import Suspects
 
 Payload = bytes
 """What is put down. In a `Journal` that name is something else."""
@@ -55,7 +57,8 @@ class StoredEntry(NamedTuple):
     """How often the process ended without a word while it, or something of its row, was under way.
 
     From `ALONE_FROM` on it is handed out when nothing else is, and nothing is until it is let go of, or was
-    under way for `SURVIVED_SECONDS`.
+    under way for `SURVIVED_SECONDS`. Of many, some are handed out so together (`Suspects`); that they have
+    ended the process is not counted here.
     From `SET_ASIDE_FROM` on it has ended the process alone, and is not counted any more: whoever reads it
     decides what is done with it."""
     at: float
@@ -136,8 +139,8 @@ class Journal:
         self._unread, self._unread_bytes = self._entries, self._bytes
         """What is on the disk alone, and has to be read from there: entries, and bytes."""
         self._ready: deque[StoredEntry] = deque()
-        self._deadly = 0
-        """How many of those may have ended the process: they are handed out alone."""
+        self._suspects = Suspects()
+        """Those of them that may have ended the process: they are handed out alone."""
         self.ready_bytes = 0
         """Bytes of those: what is in memory and waits for its reader."""
         self._to_be: dict[int, _RowToBe] = {}
@@ -151,7 +154,7 @@ class Journal:
         self._out = 0
         """Entries that are handed out, without those that have survived."""
         self._is_alone = False
-        """Whether one that may have ended the process is handed out, or waits for all others."""
+        """Whether what may have ended the process is handed out, or waits for all others."""
         self._survived: set[int] = set()
         """The numbers of entries that were under way for so long that nothing waits for them."""
         self._survival: asyncio.TimerHandle | None = None
@@ -424,62 +427,64 @@ class Journal:
             self._stored = row.first + count
             if row.is_taken:
                 self.ready_bytes += size
-                self._make_ready(row.n, row.first, 0, row.at, row.payloads, made, size)
+                ready = StoredRow(row.n, row.first, 0, row.at, row.payloads)
+                self._make_ready(ready, made, size)
             else:
                 self._unread += count
                 self._unread_bytes += on_disk
         self._moved.set()
 
-    def _make_ready(
-        self,
-        n: int,
-        first: int,
-        deaths: int,
-        at: float,
-        payloads: list[Payload],
-        made: Iterable[Any],
-        size: int,
-    ) -> None:
+    def _make_ready(self, stored: StoredRow, made: Iterable[Any], size: int) -> None:
         """Take a row to be handed out, with what was made of its payloads, and how many bytes those are."""
+        n, first, deaths, at, payloads, ended_together = stored
         count = len(payloads)
         row = _Row(n, count, size + WIDTH * count + ROW_BYTES, at)
         self._store.rows.under_way(n)
-        if deaths >= ALONE_FROM:
-            self._deadly += count
         numbers = range(first, first + count)
+        if deaths >= ALONE_FROM:
+            self._suspects.add(numbers, ended_together=ended_together)
         self._rows.update(zip(numbers, repeat(row), strict=False))
         entries = zip(numbers, payloads, made, repeat(deaths), repeat(at), strict=False)
         self._ready.extend(map(_entry, entries))
 
     async def _hand_out(self, most: int) -> list[StoredEntry]:
         """Return some of what is ready; what may have ended the process waits until it is alone."""
-        if self._is_alone:
+        ready, suspects, taken = self._ready, self._suspects, list[StoredEntry]()
+        if self._is_alone and not suspects.left:
             return []
-        ready, taken = self._ready, list[StoredEntry]()
-        if not self._deadly:
+        if not suspects.count:
             taken = [ready.popleft() for _ in range(min(most, len(ready)))]
-        while self._deadly and len(taken) < most and ready[0].deaths < ALONE_FROM:
+        while suspects.count and len(taken) < most and ready[0].deaths < ALONE_FROM:
             taken.append(ready.popleft())
         if not taken:
-            if self._out:
-                self._be_alone()
+            if not (suspects.left or await self._begin_alone()):
                 return []
-            if ready[0].deaths < SET_ASIDE_FROM:
-                # What came before is gone for good before this one may end the process.
-                await self._store.rows.take(self._rows[ready[0].number].n, self._queue)
-                if self._is_closed:
-                    return []
             self._be_alone(is_for_good=ready[0].deaths >= SET_ASIDE_FROM)
-            taken.append(ready.popleft())
-            self._deadly -= 1
+            taken = suspects.take(ready, most)
         self._out += len(taken)
         self._last = taken[-1].number
         self.ready_bytes -= sum([len(each.payload) for each in taken])
         return taken
 
+    async def _begin_alone(self) -> bool:
+        """Have the first that is ready be under way alone, or with some; return whether that may be now."""
+        if self._out:
+            self._be_alone()
+            return False
+        chosen = self._suspects.choose(self._ready)
+        if self._ready[0].deaths < SET_ASIDE_FROM:
+            # What came before is gone for good before these may end the process.
+            await self._store.rows.take([self._rows[each].n for each in chosen], self._queue)
+            if self._is_closed:
+                return False
+        self._suspects.left = len(chosen)
+        return True
+
     def _be_alone(self, *, is_for_good: bool = False) -> None:
-        """Have nothing be handed out until what is out is let go of, or has survived."""
+        """Have nothing else be handed out until what is out is let go of, or has survived."""
         self._is_alone = True
+        if self._survival is not None:
+            self._survival.cancel()
         if not is_for_good:
             self._survival = self._store.rows.call_later(SURVIVED_SECONDS, self._have_survived)
 
@@ -513,11 +518,11 @@ class Journal:
             )
             return
         self._seen = page.last
-        for n, number, deaths, at, payloads in page.rows:
-            size = sum(map(len, payloads))
+        for stored in page.rows:
+            count, size = len(stored.payloads), sum(map(len, stored.payloads))
             self.ready_bytes += size
-            self._is_read(known.take(len(payloads), size + WIDTH * len(payloads) + ROW_BYTES))
-            self._make_ready(n, number, deaths, at, payloads, repeat(None), size)
+            self._is_read(known.take(count, size + WIDTH * count + ROW_BYTES))
+            self._make_ready(stored, repeat(None), size)
         for row in page.damaged:
             self._is_gone(known.take(row.entries, row.bytes + ROW_BYTES))
         if page.is_last and known.entries:

@@ -12,6 +12,8 @@ from headrace.compiler.store.group import Group
 from headrace.compiler.store.inpieces import MOST_JOINED
 from headrace.compiler.store.room import Room
 from headrace.compiler.store.storedrows import (
+    ALONE_FROM,
+    TAKEN_TOGETHER,
     NewRow,
     Parts,
     RowBeginning,
@@ -127,20 +129,24 @@ class QueueRows:
             self._writer.changes.then.append(then)
         await self._writer.written()
 
-    async def take(self, row: int, queue: int) -> None:
-        """Mark a row as taken, as soon as it can be written; what was let go of is gone then as well.
+    async def take(self, rows: Collection[int], queue: int) -> None:
+        """Mark rows as taken, as soon as it can be written; what was let go of is gone then as well.
 
-        It may end the process, so one of another queue that was taken so is waited for, but not for long.
+        They may end the process, so those of another queue that were taken so are waited for, but not for
+        long. It is marked as well whether it is one, or several together.
 
         Raises:
             StoreFailed: the store is closed.
         """
-        await self._alone.begin(row, queue)
-        self._writer.changes.taken[row] = self._clock.seconds()
+        await self._alone.begin(rows, queue)
+        changes, now = self._writer.changes, self._clock.seconds()
+        changes.taken |= dict.fromkeys(rows, now)
+        changes.suspected |= dict.fromkeys(rows, ALONE_FROM if len(rows) == 1 else TAKEN_TOGETHER)
         try:
             await self._writer.written()
         except BaseException:
-            self._alone.end(row)
+            for row in rows:
+                self._alone.end(row)
             raise
 
     def under_way(self, row: int) -> None:

@@ -22,9 +22,12 @@ ROW_BYTES = 64
 READY_ENTRIES = 1_024
 """Entries that wait in memory for a reader that keeps up; for their bytes see `READY_BYTES`."""
 ALONE_FROM = 2
-"""From so many ends of the process on, what was under way then is handed out one at a time."""
+"""From so many ends of the process on, what was under way then is handed out alone, or of many some."""
 SET_ASIDE_FROM = 3
 """From so many on it has ended the process alone: it is handed out to be set aside."""
+TAKEN_TOGETHER, ENDED_TOGETHER = -2, -1
+"""What a row has in place of `ALONE_FROM` where it was handed out with others, and when they have ended the
+process: that adds one."""
 
 
 @dataclass(slots=True)
@@ -95,6 +98,8 @@ class Changes:
     taken: dict[int, float] = field(default_factory=dict)
     """The rows that are handed out as soon as that is written, and when that was said; those that are
     under way no more, and 0."""
+    suspected: dict[int, int] = field(default_factory=dict)
+    """What rows have as their ends of the process from then on: `ALONE_FROM`, or `TAKEN_TOGETHER`."""
     innocent: list[int] = field(default_factory=list)
     """The rows that were under way for so long that they have not ended the process, and will not."""
     nexts: dict[int, int] = field(default_factory=dict)
@@ -156,6 +161,7 @@ class Changes:
             aside=self.aside | later.aside,
             parts=self.parts | later.parts,
             taken=self.taken | later.taken,
+            suspected=self.suspected | later.suspected,
             innocent=self.innocent + later.innocent,
             nexts=self.nexts | later.nexts,
             ended=self.ended | later.ended,
@@ -180,6 +186,8 @@ class StoredRow(NamedTuple):
     """How often the process ended without a word while it was under way."""
     at: float
     payloads: list[bytes]
+    ended_together: bool = False
+    """Whether the last time it was handed out with others that may have ended it, as it may."""
 
     @property
     def has_to_be_split(self) -> bool:

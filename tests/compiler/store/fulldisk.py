@@ -17,6 +17,7 @@ from headrace.compiler.store.letterrecords import Records
 from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.room import RESERVE_BYTES
 from headrace.compiler.store.storeerrors import StoreFull
+from headrace.compiler.store.suspects import FEW, TOGETHER
 from tests.compiler.remembering import contents, declared, stored
 from tests.compiler.store.killed import kill
 from tests.compiler.store.letters import PLAIN
@@ -185,25 +186,29 @@ async def a_store_without_a_reserve_opens_on_a_full_disk(folder: Path) -> None:
 async def what_may_have_ended_the_process_is_handed_out_alone_on_a_full_disk(folder: Path) -> None:
     disk = Disk(folder)
     await disk.open()
-    for _ in range(100):
+    for _ in range(TOGETHER):
         disk.journal.append(b"%d:" % disk.stored + bytes(SIZE))
         disk.stored += 1
     await disk.append()
     for _ in range(2):
-        await disk.read(101)
+        await disk.read(TOGETHER + 1)
         kill(disk.store)
         await disk.open()
     disk.take_all_room()
     assert await disk.is_refused()
 
-    for which in range(101):
+    sizes = []
+    while (first := sum(sizes)) <= TOGETHER:
         entries = await disk.journal.read()
-        assert [each.deaths for each in entries] == [2]
-        check(entries, which)
-        if which == 100:
-            disk.journal.set_aside(which)
+        assert {each.deaths for each in entries} == {2}
+        check(entries, first)
+        sizes.append(len(entries))
+        if first + len(entries) > TOGETHER:
+            disk.journal.set_aside(first)
+            disk.journal.let_go(range(first + 1, TOGETHER + 1))
         else:
-            disk.journal.let_go([which])
+            disk.journal.let_go(range(first, first + len(entries)))
+    assert len(sizes) < FEW, sizes
     await disk.clock.sleep(3)
     assert (await disk.store.queues.listed())[0].entries == 0
     kill(disk.store)

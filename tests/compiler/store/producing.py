@@ -69,7 +69,7 @@ async def read(journal: Journal) -> None:
             let_go(journal, held)  # what may have ended the process waits until it is alone
             held = []
         found = await reading
-        assert len(found) == 1 or all(each.deaths < ALONE_FROM for each in found)
+        assert len(found) == 1 or len({each.deaths >= ALONE_FROM for each in found}) == 1
         held += found
         random.shuffle(held)
         if found[0].deaths >= ALONE_FROM or len(held) > HELD:

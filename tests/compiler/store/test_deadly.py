@@ -17,6 +17,7 @@ from headrace.compiler.store.journal import Journal, StoredEntry
 from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import is_right, unpacked
+from headrace.compiler.store.suspects import FEW, TOGETHER
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
 
@@ -113,11 +114,50 @@ async def test_of_a_row_the_deadly_one_alone_is_set_aside(
     await deadly.fill(entries)
     await deadly.live_until_all_is_done()
 
-    assert deadly.lives == 4
+    assert deadly.lives == 5  # twice all together, then once more as one of many, then alone
     assert deadly.aside() == [entries[place]]
     assert set(deadly.done) == set(entries) - deadly.deadly
     innocent = {each for each in entries if each not in deadly.deadly}
     assert max(deadly.most_deaths[each] for each in innocent) <= 2
+
+
+@pytest.mark.parametrize(("count", "lives"), [(FEW, 4), (FEW + 1, 5)])
+@virtual
+async def test_of_a_few_one_process_less_ends_until_the_deadly_one_is_known(
+    tmp_path: Path, count: int, lives: int
+) -> None:
+    entries = named(0, count)
+    deadly = Deadly(tmp_path, {entries[3]})
+    await deadly.fill(entries)
+    await deadly.live_until_all_is_done()
+
+    assert (deadly.lives, deadly.aside()) == (lives, [entries[3]])
+
+
+@pytest.mark.parametrize("most", [1, 7, 1_024])
+@virtual
+async def test_of_many_those_of_one_hundred_are_tried_alone(tmp_path: Path, most: int) -> None:
+    entries = named(0, 3 * TOGETHER)
+    deadly = Deadly(tmp_path, {entries[TOGETHER + 7]})
+    await deadly.fill(entries)
+    for _ in range(3):
+        assert not await deadly.live(most)
+    alone, sizes = list[bytes](), list[int]()
+    store, journal = await deadly.open()
+    journal.stop()
+    while found := await journal.read():
+        sizes.append(len(found))
+        if len(found) == 1 and found[0].payload in deadly.deadly:
+            kill(store)
+            break
+        if len(found) == 1:
+            alone.append(found[0].payload)
+        journal.let_go([each.number for each in found])
+    assert sizes[-1] == 1
+    assert set(alone) <= set(entries[TOGETHER : TOGETHER + 7])
+    await deadly.live_until_all_is_done()
+
+    assert (deadly.lives, deadly.aside()) == (4, [*deadly.deadly])
 
 
 @virtual
@@ -127,7 +167,7 @@ async def test_what_was_done_alone_is_not_done_again(tmp_path: Path) -> None:
     await deadly.fill(entries)
     await deadly.live_until_all_is_done()
 
-    assert deadly.lives == 4
+    assert deadly.lives == 5
     assert deadly.done == entries[:50] + entries[51:]  # once each
 
 
@@ -151,7 +191,7 @@ async def test_of_several_rows_and_pages_as_well(
     await deadly.fill(*commits)
     await deadly.live_until_all_is_done(most)
 
-    assert deadly.lives <= 4
+    assert deadly.lives <= 5
     assert deadly.aside() == [*deadly.deadly]
     assert set(deadly.done) == set(entries) - deadly.deadly
 
@@ -165,7 +205,8 @@ async def test_each_of_several_is_set_aside(tmp_path: Path) -> None:
 
     assert sorted(deadly.aside()) == sorted(deadly.deadly)
     assert set(deadly.done) == set(entries) - deadly.deadly
-    assert deadly.lives <= 6  # twice together, and each once alone
+    # Twice all together, then twice as some of a hundred, and each once alone; the last life ends well.
+    assert deadly.lives <= 8
 
 
 @virtual
@@ -214,7 +255,7 @@ async def test_one_that_came_with_others_is_not_set_aside(tmp_path: Path) -> Non
 async def test_a_row_of_many_with_more_deaths_than_it_can_have_is_tried_one_at_a_time(
     tmp_path: Path,
 ) -> None:
-    entries = named(0, 10)
+    entries = named(0, FEW)
     deadly = Deadly(tmp_path, set())
     await deadly.fill(entries)
     with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
@@ -288,7 +329,7 @@ async def test_one_that_takes_long_does_not_hold_up_other_queues_for_ever(tmp_pa
         store, journal = await deadly.open()
         other = await Journal.open(store, "p", "other", "journal", 2**40)
         if not other.entries:
-            for _ in range(20):
+            for _ in range(FEW):
                 group = other.append(b"b")
             await group.stored()
         await journal.read()
@@ -300,7 +341,7 @@ async def test_one_that_takes_long_does_not_hold_up_other_queues_for_ever(tmp_pa
     clock = Clock(asyncio.get_running_loop())
     [held] = await journal.read()
     began = clock.monotonic()
-    for _ in range(20):
+    for _ in range(FEW):
         [entry] = await other.read()
         assert entry.deaths == 2
         other.let_go([entry.number])

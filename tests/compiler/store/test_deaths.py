@@ -12,6 +12,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.store.database import BLAMED_SECONDS, Database
 from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEntry
 from headrace.compiler.store.openstore import Store
+from headrace.compiler.store.suspects import TOGETHER
 from headrace.compiler.store.writer import LOOK_SECONDS
 from tests.compiler.store.killed import kill
 from tests.virtual import virtual
@@ -296,6 +297,85 @@ async def test_what_is_let_go_of_in_any_order_is_counted_right(tmp_path: Path) -
     journal.let_go([second.number])
     [third] = await waiting
     journal.let_go([third.number])
+    assert (journal.entries, journal.bytes) == (0, 0)
+    await store.close()
+
+
+async def suspected(path: Path, count: int) -> list[bytes]:
+    """Put entries down, and have the process end twice while all of them are under way."""
+    payloads = [b"%d" % which for which in range(count)]
+    await filled(path, payloads)
+    for _ in range(2):
+        store, journal = await opened(path)
+        await read(journal, count)
+        kill(store)
+    return payloads
+
+
+@pytest.mark.parametrize("most", [1, 30, 1_024])
+@virtual
+async def test_of_many_that_stay_under_way_some_go_together(tmp_path: Path, most: int) -> None:
+    payloads = await suspected(tmp_path, 10 * TOGETHER)
+    store, journal = await opened(tmp_path)
+    began, found, times = store.clock.monotonic(), list[StoredEntry](), list[float]()
+    while len(found) < len(payloads):
+        found += await journal.read(most)  # none is let go of
+        times += [store.clock.monotonic() - began] * (len(found) - len(times))
+
+    assert [each.payload for each in found] == payloads
+    # Pages have other ends than every hundred.
+    assert 9 * SURVIVED_SECONDS - 1 < times[-1] < 16 * SURVIVED_SECONDS
+    assert max(times.count(each) for each in set(times)) == TOGETHER
+    await store.clock.sleep(SURVIVED_SECONDS + 1)
+    await store.close()
+    assert await deaths(tmp_path) == [0] * len(payloads)
+
+
+@virtual
+async def test_those_that_ended_the_process_together_go_alone_the_next_time(tmp_path: Path) -> None:
+    await suspected(tmp_path, TOGETHER)
+    store, journal = await opened(tmp_path)
+    assert len(await journal.read()) == TOGETHER
+    kill(store)
+
+    store, journal = await opened(tmp_path)
+    [first] = await journal.read()
+    assert first.deaths == 2
+    journal.let_go([first.number])
+    [second] = await journal.read()
+    kill(store)
+
+    store, journal = await opened(tmp_path)
+    [again] = await journal.read()
+    assert (again.number, again.deaths) == (second.number, 3)
+    await store.close()
+
+
+@virtual
+async def test_a_close_leaves_those_that_were_out_together_as_they_were(tmp_path: Path) -> None:
+    await suspected(tmp_path, TOGETHER)
+    for _ in range(3):
+        store, journal = await opened(tmp_path)
+        found = await journal.read()
+        assert (len(found), {each.deaths for each in found}) == (TOGETHER, {2})
+        await journal.close()
+        await store.close()
+
+
+@virtual
+async def test_what_was_out_together_waits_until_all_of_it_is_gone(tmp_path: Path) -> None:
+    await suspected(tmp_path, TOGETHER + 1)
+    store, journal = await opened(tmp_path)
+    some = await journal.read(60)
+    others = await journal.read()
+    assert (len(some), len(others)) == (60, TOGETHER - 60)
+    journal.let_go([each.number for each in some])
+    waiting = asyncio.ensure_future(journal.read())
+    await store.clock.sleep(SURVIVED_SECONDS - 1)
+    assert not waiting.done()
+    journal.let_go([each.number for each in others])
+    [last] = await waiting
+    journal.let_go([last.number])
     assert (journal.entries, journal.bytes) == (0, 0)
     await store.close()
 

@@ -25,6 +25,7 @@ from headrace.compiler.store.journal import SURVIVED_SECONDS, Journal, StoredEnt
 from headrace.compiler.store.openstore import Store
 from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
 from headrace.compiler.store.storeformat import unpacked
+from headrace.compiler.store.suspects import TOGETHER
 from tests.compiler.store.killed import kill
 from tests.examples import examples
 
@@ -76,6 +77,12 @@ class Model:
         """Check what is handed out: nothing is left out."""
         if entries:
             before = self.read_to
+            deaths = {each.deaths for each in entries}
+            assert (
+                len(entries) == 1
+                or all(each < ALONE_FROM for each in deaths)
+                or deaths == {ALONE_FROM}
+            )
             for entry in entries:
                 self.seen(entry, now)
             expected = {which for which in self.kept if before < which <= self.read_to}
@@ -94,7 +101,9 @@ class Model:
         assert least <= entry.deaths <= most
         self.least_deaths[which] = self.most_deaths[which] = entry.deaths
         if entry.deaths >= ALONE_FROM:
-            assert all(self.may_have_survived(each, now) for each in self.out)
+            beside = [each for each in self.out if not self.may_have_survived(each, now)]
+            assert len(beside) < (TOGETHER if entry.deaths == ALONE_FROM else 1)
+            assert all(self.least_deaths[each] == ALONE_FROM for each in beside)
         self.read_to = which
         self.out[which] = entry.number
         self.since[which] = now
@@ -131,7 +140,8 @@ class Model:
             most, least = self.most_deaths.get(which, 0), self.least_deaths.get(which, 0)
             if which in self.out and least < SET_ASIDE_FROM:
                 is_innocent = self.may_have_survived(which, now)
-                self.least_deaths[which] = 0 if is_innocent else least + least_more
+                more = 0 if least == ALONE_FROM else least_more  # it may have been one of several
+                self.least_deaths[which] = 0 if is_innocent else least + more
                 self.most_deaths[which] = least + 1
             elif most < ALONE_FROM:  # from then on it is counted only where it was handed out
                 self.most_deaths[which] = most + 1

@@ -1,4 +1,4 @@
-"""A message that ends the process is set aside after the third time, and all others are written."""
+"""A message that ends the process again and again is set aside, and all others are written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SET_ASIDE = re.compile(r"ERROR .*set aside: the process ended 3 times while it w
         ),
     ],
 )
-def test_what_ends_the_process_three_times_is_set_aside(
+def test_what_ends_the_process_again_and_again_is_set_aside(
     tmp_path: Path, gate: Gate, deadly: Any
 ) -> None:
     output = {**gate.output(PIPELINE), "retry": {}}
@@ -52,7 +52,7 @@ def test_what_ends_the_process_three_times_is_set_aside(
         assert {client.post(PIPELINE, each).status for each in posts} == {202}
         gate.is_open.set()
         assert server.ended() == EXIT_CODE
-    for _ in range(2):
+    for _ in range(3):  # once more with all, once with a hundred, and once alone
         assert lives.run().returncode == EXIT_CODE
 
     with lives.life() as server:

@@ -32,6 +32,8 @@ CLIENTS = 8
 LEAST = 400
 """Posts that are answered in each life."""
 MOST_PAUSE = 0.3
+ENOUGH = 120.0
+"""Seconds for all that is suspected at the end, if it is handed out one at a time."""
 TABLE = "letters"
 SCRIPT = 'if msg.n % 100 == 50 { throw "no such press" } emit(msg);'
 TRANSFORMS = (
@@ -94,6 +96,7 @@ def test_whatever_was_answered_is_in_the_table_or_a_dead_letter(
             wait_until(
                 lambda: not figure_of(server, "headrace_stored_entries", pipeline=PIPELINE),
                 "all that was kept to leave",
+                ENOUGH,
             )
             lost = figure_of(server, "headrace_messages_lost_total", pipeline=PIPELINE)
             assert server.stop() == 0
