@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 
 from headrace.compiler.clock import Clock
 
 ALONE_SECONDS = 5.0
-"""How long what may end the process in one queue waits for that of another."""
+"""How long what may end the process in one queue waits for that of another, from when the last of it was
+handed out; and how long after the first of some the last is."""
 
 
 class Alone:
-    """The rows that are under way and may end the process, mostly of one queue."""
+    """The rows that are under way and may end the process, of one queue."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._queues: dict[int, int] = {}
+        self._began = self._last = 0.0
+        """When they began to be it, and when the last of them was handed out that is. Units: seconds."""
         self._ended = asyncio.Event()
         """Set when there is one no more."""
 
     async def begin(self, rows: Iterable[int], queue: int) -> None:
         """Have rows of a queue be it. Those that are it are waited for, but not for long."""
-        try:
-            async with self._clock.timeout(ALONE_SECONDS):
-                while self._queues:
-                    self._ended.clear()
+        while self._queues:
+            left = self._last + ALONE_SECONDS - self._clock.monotonic()
+            if left <= 1e-6:
+                self._queues.clear()  # what has not ended it by now will hardly do so
+                break
+            self._ended.clear()
+            with suppress(TimeoutError):
+                async with self._clock.timeout(left):
                     await self._ended.wait()
-        except TimeoutError:
-            self._queues.clear()  # what has not ended it by now will hardly do so
         self._queues.update(dict.fromkeys(rows, queue))
+        self._began = self._last = self._clock.monotonic()
+
+    def goes_on(self, row: int) -> bool:
+        """Return whether one may be handed out now of which others that began with it are.
+
+        After some time it may not: those of other queues wait, and may be it by now.
+        """
+        now = self._clock.monotonic()
+        if row not in self._queues or now >= self._began + ALONE_SECONDS:
+            return False
+        self._last = now
+        return True
 
     def end(self, row: int) -> None:
         """Have others be handed out that may end the process, where this is the last that may."""

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from headrace.compiler.edges import READY_BYTES, QueueFill
@@ -334,6 +334,7 @@ class Journal:
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
         while not (self._is_closed or self._is_stopped):
+            self._moved.clear()  # it may be closed while what may end the process waits for others
             if self._ready:
                 if taken := await self._hand_out(most):
                     return taken
@@ -342,7 +343,7 @@ class Journal:
                 continue  # all of it may have been damaged
             elif self._is_stopping and not self._to_be:
                 return []
-            await self._wait()
+            await self._moved.wait()
         return []
 
     def stop(self, *, at_once: bool = False) -> None:
@@ -450,6 +451,11 @@ class Journal:
     async def _hand_out(self, most: int) -> list[StoredEntry]:
         """Return some of what is ready; what may have ended the process waits until it is alone."""
         ready, suspects, taken = self._ready, self._suspects, list[StoredEntry]()
+        if suspects.left and not self._store.rows.goes_on_alone(self._rows[ready[0].number].n):
+            # They are taken anew: whatever is handed out has been taken just before.
+            left = islice(ready, suspects.left)
+            self._store.rows.end_alone([self._rows[each.number].n for each in left])
+            suspects.left = 0
         if self._is_alone and not suspects.left:
             return []
         if not suspects.count:
@@ -473,9 +479,13 @@ class Journal:
             return False
         chosen = self._suspects.choose(self._ready)
         if self._ready[0].deaths < SET_ASIDE_FROM:
-            # What came before is gone for good before these may end the process.
-            await self._store.rows.take([self._rows[each].n for each in chosen], self._queue)
-            if self._is_closed:
+            rows = [self._rows[each].n for each in chosen]
+            await self._store.rows.begin_alone(rows, self._queue)
+            if not self._is_closed:
+                # What came before is gone for good before these may end the process.
+                await self._store.rows.take(rows)
+            if self._is_closed:  # they may be somebody else's by now
+                self._store.rows.end_alone(rows)
                 return False
         self._suspects.left = len(chosen)
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from headrace.compiler.store import onthread
@@ -129,24 +129,34 @@ class QueueRows:
             self._writer.changes.then.append(then)
         await self._writer.written()
 
-    async def take(self, rows: Collection[int], queue: int) -> None:
+    async def begin_alone(self, rows: Collection[int], queue: int) -> None:
+        """Have rows of a queue be those that may end the process; those that are are waited for a while."""
+        await self._alone.begin(rows, queue)
+
+    def goes_on_alone(self, row: int) -> bool:
+        """Return whether one may be handed out now that was taken with others that are."""
+        return self._alone.goes_on(row)
+
+    def end_alone(self, rows: Iterable[int]) -> None:
+        """Have rows that are not handed out not be those that may end the process."""
+        for row in rows:
+            self._alone.end(row)
+
+    async def take(self, rows: Collection[int]) -> None:
         """Mark rows as taken, as soon as it can be written; what was let go of is gone then as well.
 
-        They may end the process, so those of another queue that were taken so are waited for, but not for
-        long. It is marked as well whether it is one, or several together.
+        It is marked as well whether it is one that may end the process, or several together.
 
         Raises:
             StoreFailed: the store is closed.
         """
-        await self._alone.begin(rows, queue)
         changes, now = self._writer.changes, self._clock.seconds()
         changes.taken |= dict.fromkeys(rows, now)
         changes.suspected |= dict.fromkeys(rows, ALONE_FROM if len(rows) == 1 else TAKEN_TOGETHER)
         try:
             await self._writer.written()
         except BaseException:
-            for row in rows:
-                self._alone.end(row)
+            self.end_alone(rows)
             raise
 
     def under_way(self, row: int) -> None:

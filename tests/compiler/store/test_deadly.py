@@ -348,3 +348,69 @@ async def test_one_that_takes_long_does_not_hold_up_other_queues_for_ever(tmp_pa
     assert clock.monotonic() - began == pytest.approx(ALONE_SECONDS)
     journal.let_go([held.number])
     await store.close()
+
+
+async def suspected(deadly: Deadly, **counts: int) -> tuple[Store, list[Journal]]:
+    """Have the process end twice while all of some queues is under way."""
+    for life in range(3):
+        store, _ = await deadly.open()
+        queues = [await Journal.open(store, "p", name, "journal", 2**40) for name in counts]
+        for queue, count in zip(queues, counts.values(), strict=True):
+            if not life:
+                for which in range(count):
+                    group = queue.append(b"%d" % which)
+                await group.stored()
+            if life < 2:
+                assert len(await queue.read()) == count
+        if life < 2:
+            kill(store)
+    return store, queues
+
+
+@virtual
+async def test_nothing_of_another_queue_is_alone_beside_some_that_go_on(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, set())
+    store, [many, one] = await suspected(deadly, many=TOGETHER, one=1)
+    some = await many.read(TOGETHER // 2)
+    waiting = asyncio.ensure_future(one.read())
+    for each in some:
+        await store.clock.sleep(2 * ALONE_SECONDS / TOGETHER)
+        assert not waiting.done()
+        many.let_go([each.number])
+    rest = asyncio.ensure_future(many.read())
+    [alone] = await waiting
+    assert not rest.done()
+    one.let_go([alone.number])
+    assert len(await rest) == TOGETHER // 2
+    await store.close()
+
+
+@virtual
+async def test_those_that_go_on_together_have_others_wait(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, set())
+    store, [many, one] = await suspected(deadly, many=TOGETHER, one=1)
+    await many.read(TOGETHER // 2)
+    waiting = asyncio.ensure_future(one.read())
+    await store.clock.sleep(ALONE_SECONDS - 1)
+    assert len(await many.read()) == TOGETHER // 2
+    await store.clock.sleep(ALONE_SECONDS - 1)
+    assert not waiting.done()
+    await store.clock.sleep(2)
+    assert waiting.done()
+    await store.close()
+
+
+@virtual
+async def test_of_several_queues_that_wait_each_has_its_turn(tmp_path: Path) -> None:
+    deadly = Deadly(tmp_path, set())
+    store, queues = await suspected(deadly, a=1, b=1, c=1, d=1)
+    began, times = store.clock.monotonic(), list[float]()
+
+    async def hold(queue: Journal) -> None:
+        await queue.read()  # it is not let go of
+        times.append(store.clock.monotonic() - began)
+
+    await asyncio.gather(*map(hold, queues))
+    expected = [ALONE_SECONDS * place for place in range(4)]
+    assert times == pytest.approx(expected, abs=0.1)
+    await store.close()

@@ -381,6 +381,49 @@ async def test_what_was_out_together_waits_until_all_of_it_is_gone(tmp_path: Pat
 
 
 @virtual
+async def test_one_of_those_together_that_is_handed_out_late_is_counted(tmp_path: Path) -> None:
+    payloads = await suspected(tmp_path, TOGETHER)
+    for seen in (2, 2, 3):
+        store, journal = await opened(tmp_path)
+        [entry] = await journal.read(1)
+        while entry.payload != payloads[50]:
+            await store.clock.sleep(1.1)  # none is let go of
+            [entry] = await journal.read(1)
+        assert entry.deaths == seen
+        kill(store)
+
+
+@virtual
+async def test_a_read_that_waits_for_another_queue_ends_when_its_own_is_closed(
+    tmp_path: Path,
+) -> None:
+    store, journal = await opened(tmp_path)
+    other = await Journal.open(store, "p", "other", "journal", 2**40)
+    journal.append(b"a")
+    await other.append(b"b").stored()
+    for _ in range(2):
+        await journal.read()
+        await other.read()
+        kill(store)
+        store, journal = await opened(tmp_path)
+        other = await Journal.open(store, "p", "other", "journal", 2**40)
+    [held] = await journal.read()
+    reading = asyncio.ensure_future(other.read())
+    await store.clock.sleep(1)
+    await other.close()
+    journal.let_go([held.number])
+    await store.clock.sleep(1)
+    assert reading.done()
+    assert reading.result() == []
+    kill(store)
+
+    store, _ = await opened(tmp_path)
+    other = await Journal.open(store, "p", "other", "journal", 2**40)
+    assert [each.deaths for each in await other.read()] == [2]  # nobody had it
+    await store.close()
+
+
+@virtual
 async def test_what_is_given_back_at_once_is_as_suspect_as_before(tmp_path: Path) -> None:
     await filled(tmp_path, [b"a"])
     await die(tmp_path, 2)
