@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
     from headrace.compiler.store.journal import Journal, StoredEntry
 
+READ_AT_ONCE = 16
+"""Batches that are in memory and not in a part yet."""
+
 
 class EarlierBatches:
     """Hands on what is there, in order, beside what comes; each is let go of when its part is."""
@@ -54,8 +57,9 @@ class EarlierBatches:
         journal = (await self._kept.open(self._cannot)).journal
         self._place.note(f"batches of an earlier version are handed on now: {journal.entries:,}")
         journal.stop()
-        while entries := await journal.read(1):  # what is handed out is told to have survived
-            await self._hand(entries[0], journal, take)
+        while entries := await journal.read(READ_AT_ONCE):
+            for entry in entries:
+                await self._hand(entry, journal, take)
         self._is_read = True
         self._look(journal)
 
@@ -83,7 +87,7 @@ class EarlierBatches:
         take(Delivery(batch, Acknowledgement(taken.set), custody))
         await taken.wait()
         self.in_hand = None
-        journal.have_survived()
+        journal.have_survived([entry.number])
 
     def _let_go(self, number: int, journal: Journal) -> None:
         journal.let_go_of(number)

@@ -39,7 +39,7 @@ from headrace.compiler.runtime.queuedbatch import (
 from headrace.compiler.runtime.queueditem import QueuedItem
 from headrace.compiler.runtime.selecting import Broke
 from headrace.compiler.runtime.settingaside import set_aside
-from headrace.compiler.store.storedrows import SET_ASIDE_FROM
+from headrace.compiler.store.storedrows import ALONE_FROM, SET_ASIDE_FROM
 from headrace.compiler.store.storeerrors import StoreFailed, StoreFull
 
 if TYPE_CHECKING:
@@ -216,9 +216,14 @@ class OutputQueue(Writer):
         self._to_store.set()
 
     def failed(self, cause: Exception) -> None:
-        """Take note that the output is going to try something again: that has not ended the process."""
+        """Take note that the output is going to try something again: that has not ended the process.
+
+        Nor has what waits for it. Of what may have ended it before, that is not known until it is tried.
+        """
         self._is_away = not may_be_content(cause)
-        self._journal.have_survived()
+        tried = [each.number for each in self._in_hand if each.is_read and each.number is not None]
+        waiting = [each.number for each in self._read if each.deaths < ALONE_FROM]
+        self._journal.have_survived(tried + waiting)
 
     def ended(self, item: QueuedItem) -> None:
         """Take note that the output has written a batch, or has given it up."""

@@ -21,6 +21,7 @@ from headrace.compiler.store.storeconnection import StoreConnection
 from headrace.compiler.store.storedrows import (
     ALONE_FROM,
     ENDED_TOGETHER,
+    TAKEN_TOGETHER,
     Changes,
     DamagedRow,
     RowBeginning,
@@ -80,7 +81,7 @@ _PAGE = (
     f" WHERE queue = ? AND first > ? AND first < ? ORDER BY first LIMIT {ROWS_OF_A_PAGE}"
 )
 _DIED = (
-    "UPDATE entries SET taken = -taken, deaths = deaths + coalesce("
+    f"UPDATE entries SET taken = -taken, deaths = max(deaths, {TAKEN_TOGETHER}) + coalesce("
     f"(SELECT NOT clean AND entries.taken >= alive - {BLAMED_SECONDS} FROM store), 0) WHERE taken > 0"
 )
 _ALONE_IN_ROWS = (

@@ -326,10 +326,10 @@ class Journal:
         self._store.rows.set_aside(row.n)
         self.let_go([number])
 
-    def have_survived(self) -> None:
-        """Take note that what is handed out has been tried, and has not ended the process."""
-        if self._out and not self._is_closed:
-            self._have_survived()
+    def have_survived(self, numbers: Iterable[int]) -> None:
+        """Take note that entries that are handed out have been tried, and have not ended the process."""
+        if not self._is_closed:
+            self._are_innocent({*numbers} & self._rows.keys())
 
     async def read(self, most: int = READY_ENTRIES) -> list[StoredEntry]:
         """Return what comes next, as soon as there is something; nothing, when it is stopped and empty."""
@@ -500,11 +500,17 @@ class Journal:
 
     def _have_survived(self) -> None:
         """Wait no longer for what is out."""
-        out = {number for number in self._rows if number <= self._last} - self._survived
-        self._store.rows.survived({self._rows[number].n for number in out})
-        self._survived |= out
-        self._out = 0
-        self._go_on()
+        self._are_innocent({number for number in self._rows if number <= self._last})
+
+    def _are_innocent(self, numbers: set[int]) -> None:
+        """Wait no longer for some of what is out."""
+        numbers -= self._survived
+        if numbers:
+            self._store.rows.survived({self._rows[number].n for number in numbers})
+            self._survived |= numbers
+            self._out -= len(numbers)
+        if self._is_alone and not self._out:
+            self._go_on()
 
     def _go_on(self) -> None:
         """Have something be handed out again."""

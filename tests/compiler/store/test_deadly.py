@@ -265,6 +265,19 @@ async def test_a_row_of_many_with_more_deaths_than_it_can_have_is_tried_one_at_a
     assert (deadly.done, deadly.aside()) == (entries, [])
 
 
+@virtual
+async def test_one_with_fewer_deaths_than_it_can_have_is_set_aside_all_the_same(
+    tmp_path: Path,
+) -> None:
+    deadly = Deadly(tmp_path, {b"deadly"})
+    await deadly.fill([b"deadly"])
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE entries SET deaths = -50")
+    await deadly.live_until_all_is_done()
+
+    assert (deadly.lives, deadly.aside()) == (2, [b"deadly"])
+
+
 async def work(store: Store, target: str, done: list[bytes], most_deaths: dict[str, int]) -> None:
     """Work on a queue, each entry for a second; the store is killed where one is deadly."""
     clock = Clock(asyncio.get_running_loop())

@@ -352,6 +352,31 @@ async def test_those_that_ended_the_process_together_go_alone_the_next_time(tmp_
 
 
 @virtual
+async def test_those_of_them_that_were_tried_are_innocent_and_no_others(tmp_path: Path) -> None:
+    await suspected(tmp_path, TOGETHER)
+    store, journal = await opened(tmp_path)
+    numbers = [each.number for each in await journal.read()]
+    journal.have_survived(numbers[: TOGETHER // 2])
+    journal.let_go(numbers[:1])
+    await store.clock.sleep(1)
+    kill(store)
+
+    store, journal = await opened(tmp_path)
+    tried = await journal.read()
+    assert [each.number for each in tried] == numbers[1 : TOGETHER // 2]
+    assert {each.deaths for each in tried} == {0}
+    journal.let_go([each.number for each in tried])
+    [alone] = await journal.read()
+    assert (alone.number, alone.deaths) == (numbers[TOGETHER // 2], 2)
+    waiting = asyncio.ensure_future(journal.read())
+    await store.clock.sleep(1)
+    assert not waiting.done()
+    journal.have_survived([alone.number])
+    assert [each.number for each in await waiting] == [alone.number + 1]
+    await store.close()
+
+
+@virtual
 async def test_a_close_leaves_those_that_were_out_together_as_they_were(tmp_path: Path) -> None:
     await suspected(tmp_path, TOGETHER)
     for _ in range(3):

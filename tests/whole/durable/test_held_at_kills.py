@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headrace.compiler.store.suspects import FEW
 from tests.server import Server
 from tests.stopwatch import Stopwatch
 from tests.whole.durable.customers import wait_until
 from tests.whole.durable.lives import Lives, kill, pipeline
 
-HELD = range(10)
+HELD = range(FEW)
 SIZE = 100
 PROMPT = 3.0
 """Seconds for an end that waits for nobody."""
