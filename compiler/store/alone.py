@@ -9,8 +9,8 @@ from contextlib import suppress
 from headrace.compiler.clock import Clock
 
 ALONE_SECONDS = 5.0
-"""How long what may end the process in one queue waits for that of another, from when the last of it was
-handed out; and how long after the first of some the last is."""
+"""How long what may end the process in one queue waits for that of another, counted from when the last of
+that was handed out; and for how long some that go together may be handed out, counted from the first."""
 
 
 class Alone:
@@ -20,7 +20,7 @@ class Alone:
         self._clock = clock
         self._queues: dict[int, int] = {}
         self._began = self._last = 0.0
-        """When they began to be it, and when the last of them was handed out that is. Units: seconds."""
+        """When the first of them was handed out, and when the last was. Units: seconds of the clock."""
         self._ended = asyncio.Event()
         """Set when there is one no more."""
 
@@ -39,9 +39,9 @@ class Alone:
         self._began = self._last = self._clock.monotonic()
 
     def goes_on(self, row: int) -> bool:
-        """Return whether one may be handed out now of which others that began with it are.
+        """Return whether a row may be handed out now that began with others: they are still the ones.
 
-        After some time it may not: those of other queues wait, and may be it by now.
+        Not after `ALONE_SECONDS`: those of other queues have waited, and may be the ones by now.
         """
         now = self._clock.monotonic()
         if row not in self._queues or now >= self._began + ALONE_SECONDS:

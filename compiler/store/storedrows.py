@@ -187,7 +187,7 @@ class StoredRow(NamedTuple):
     at: float
     payloads: list[bytes]
     ended_together: bool = False
-    """Whether the last time it was handed out with others that may have ended it, as it may."""
+    """Whether it is one of several that were under way together when the process ended last."""
 
     @property
     def has_to_be_split(self) -> bool:

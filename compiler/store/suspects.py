@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from headrace.compiler.store.journal import StoredEntry
 
 FEW = 8
-"""So many are handed out one at a time from the first on."""
+"""Where no more follow each other, each is handed out alone."""
 TOGETHER = 100
-"""Of more, so many are handed out together."""
+"""Where more do, so many are handed out together first."""
 
 
 class Suspects:
-    """Those that are ready to be handed out."""
+    """What of one queue is ready to be handed out and may have ended the process."""
 
     def __init__(self) -> None:
         self.count = 0
